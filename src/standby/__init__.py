@@ -1,0 +1,1 @@
+"""Standby: model failover for people who run LLM agents and applications."""

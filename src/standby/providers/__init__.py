@@ -1,0 +1,1 @@
+"""The providers: one port, one HTTP client, a registry."""

@@ -1,0 +1,1 @@
+"""The stores: two ports (one agent's auth state, the machine's own state), several engines."""
