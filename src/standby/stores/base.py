@@ -25,16 +25,23 @@ class AuthSnapshot:
 
 
 class AuthStore(Protocol):
-    """Port: credentials, order and usage of one agent. All async methods raise StoreUnavailable on store trouble."""
+    """Port: credentials, order and usage of one agent.
+
+    Async methods raise StoreUnavailable on store trouble, but bookkeeping (`update_health`, `touch`, `flush` of touches)
+    never fails a request: see `update_health`."""
 
     def snapshot(self) -> AuthSnapshot:
         """The newest known state; no I/O. Changes of other processes appear within 250 ms."""
 
     async def update_health(
-        self, profile_id: str, change: Callable[[ProfileHealth], ProfileHealth]
+        self, profile_id: str, change: Callable[[ProfileHealth], ProfileHealth], *, strict: bool = False
     ) -> tuple[ProfileHealth, ProfileHealth]:
         """Read, change, write in one transaction; returns (before, after). `change` is pure and may run twice.
-        Writes nothing when the value is unchanged. Shielded from cancellation."""
+        Writes nothing when the value is unchanged. Shielded from cancellation.
+
+        When the store cannot be written the change holds in this process's snapshot, is logged once (logger
+        `standby.store`) and is written as soon as the store can be written again. With `strict` it raises
+        StoreUnavailable instead and changes nothing."""
 
     def touch(self, profile_id: str, provider: str, now_ms: int) -> None:
         """`lastUsed` and `lastGood`: visible at once in this process, flushed lazily (at most once per 10 s)."""
@@ -44,6 +51,10 @@ class AuthStore(Protocol):
 
     async def put(self, credential: Credential) -> None:
         """Add or replace a credential; other entries and unknown fields are kept."""
+
+    async def replace(self, expected: Credential, new: Credential) -> bool:
+        """Write `new` only if the stored secrets are still those of `expected` (SPEC 15); False, and nothing written,
+        when they are not: a newer sign-in wins, a credential that was removed stays removed."""
 
     async def remove(self, profile_id: str) -> bool:
         """Delete a credential with its health; its bytes leave the file. False when it was not there."""
@@ -119,11 +130,13 @@ class MachineStore(Protocol):
     def routes(self) -> Mapping[RouteKey, RouteHealth]:
         """Route health, newest known; no I/O; other processes' changes within 250 ms."""
 
-    async def update_route(self, key: RouteKey, change: Callable[[RouteHealth], RouteHealth]) -> RouteHealth:
-        """Read, change, write in one transaction."""
+    async def update_route(
+        self, key: RouteKey, change: Callable[[RouteHealth], RouteHealth], *, strict: bool = False
+    ) -> RouteHealth:
+        """Read, change, write in one transaction. Store trouble: as with `AuthStore.update_health`."""
 
     async def record_turn(self, record: TurnRecord) -> None:
-        """Insert or replace a turn's record."""
+        """Insert or replace a turn's record. Evidence never fails a request: store trouble is logged once."""
 
     async def turn(self, turn_id: str) -> TurnRecord | None:
         """One recorded turn."""
