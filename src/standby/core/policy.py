@@ -84,6 +84,9 @@ class RoutePolicy:
     long_try_ms: int = 30 * SECOND
     slow_try_ms: int = 30 * SECOND
     provider_open_models: int = 2
+    jitter_low: float = 0.75
+    jitter_high: float = 1.25
+    """Each wait before a half-open try is multiplied by a draw from this range; the phase's longest wait still holds."""
     lease_ms: int = 2 * MINUTE
 
 
