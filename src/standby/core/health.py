@@ -74,12 +74,14 @@ def after_failure(
     if failure.reason is FailureReason.RATE_LIMIT and _block_covers(health, key, _at(attempt)):
         return health
     counted = _counted(health, failure.reason, attempt, policy)
-    same = _same_incident(health, attempt)
     if _blocks_subscription(failure, attempt):
-        return _with_block(counted, key, failure, attempt, policy)
-    if TRAITS[failure.reason].marks is Mark.DISABLE:
-        return _with_disable(counted, step.candidate.ref.provider, failure, attempt, policy, same)
-    return _with_cooldown(counted, key, failure, attempt, policy, same)
+        written = _with_block(counted, key, failure, attempt, policy)
+    elif TRAITS[failure.reason].marks is Mark.DISABLE:
+        same = _same_incident(health, attempt)
+        written = _with_disable(counted, step.candidate.ref.provider, failure, attempt, policy, same)
+    else:
+        written = _with_cooldown(counted, key, failure, attempt, policy, _same_incident(health, attempt))
+    return health if written == health else written
 
 
 def after_success(health: ProfileHealth, attempt: Attempt) -> ProfileHealth:
@@ -128,8 +130,8 @@ def block(health: ProfileHealth, model: str, now_ms: int) -> Block | None:
     """What keeps this profile from serving `model` now: of several windows the one that ends last; None when free."""
     if health is HEALTHY:
         return None
-    found = _last_block(health, model)
-    return found if found is not None and found.until_ms > now_ms else None
+    until = unusable_until(health, model)
+    return _ending_at(health, model, until) if until > now_ms else None
 
 
 def is_blocked(health: ProfileHealth, model: str, now_ms: int) -> bool:
@@ -139,19 +141,20 @@ def is_blocked(health: ProfileHealth, model: str, now_ms: int) -> bool:
 
 def unusable_until(health: ProfileHealth, model: str) -> int:
     """When the last window that covers `model` ends, ms since the epoch; it may have passed; 0 when there is none."""
+    end: int | None
     until = health.disabled_until or 0
-    end = health.blocked_until
-    if end is not None and end > until and (health.blocked_model is None or health.blocked_model == model):
+    if (end := health.blocked_until) is not None and end > until and health.blocked_model in (None, model):
         until = end
-    end = health.cooldown_until
-    if end is not None and end > until and (health.cooldown_model is None or health.cooldown_model == model):
-        until = end
+    if (end := health.cooldown_until) is not None and end > until:
+        scope = health.cooldown_model
+        if scope is None or scope == model:
+            until = end
     entries = health.model_cooldowns
     if entries:
-        for key in (model, WHOLE):
-            entry = entries.get(key)
-            if entry is not None and entry.until > until:
-                until = entry.until
+        if model in entries and entries[model].until > until:
+            until = entries[model].until
+        if WHOLE in entries and entries[WHOLE].until > until:
+            until = entries[WHOLE].until
     return until
 
 
@@ -212,7 +215,10 @@ def _is_marked(step: Call | Refresh, failure: Failure, attempt: Attempt) -> bool
 
 
 def _window_key(step: Call | Refresh, failure: Failure) -> str:
-    by_model = TRAITS[failure.reason].marks is Mark.MODEL_COOLDOWN and failure.scope in (Scope.MODEL, Scope.REQUEST)
+    by_model = TRAITS[failure.reason].marks is Mark.MODEL_COOLDOWN and failure.scope in (
+        Scope.MODEL,
+        Scope.REQUEST,
+    )
     return step.candidate.ref.model if by_model else WHOLE
 
 
@@ -224,7 +230,9 @@ def _blocks_subscription(failure: Failure, attempt: Attempt) -> bool:
 def _block_covers(health: ProfileHealth, key: str, now_ms: int) -> bool:
     """Is an active subscription block at least as wide as the window `key`?"""
     until = health.blocked_until
-    return until is not None and until > now_ms and (health.blocked_model is None or health.blocked_model == key)
+    return (
+        until is not None and until > now_ms and (health.blocked_model is None or health.blocked_model == key)
+    )
 
 
 # --- counting --------------------------------------------------------------------------------------------------------
@@ -276,20 +284,23 @@ def _with_cooldown(
 
 
 def _with_disable(
-    health: ProfileHealth, provider: str, failure: Failure, attempt: Attempt, policy: CooldownPolicy, same: bool
+    health: ProfileHealth,
+    provider: str,
+    failure: Failure,
+    attempt: Attempt,
+    policy: CooldownPolicy,
+    same: bool,
 ) -> ProfileHealth:
     at = _at(attempt)
     if health.disabled_until is None or health.disabled_until <= at:
         base, most, doubles = _disable_numbers(failure.reason, provider, policy)
         doublings = min(health.failure_counts[failure.reason] - 1, _MAX_DOUBLINGS) if doubles else 0
-        length = min(most, max(base * 2**doublings, _hinted(failure, at, policy)))
+        length = min(most, max(base << doublings, _hinted(failure, at, policy)))
         return replace(health, disabled_until=at + length, disabled_reason=failure.reason)
     return health if same else replace(health, disabled_reason=failure.reason)
 
 
-def _disable_numbers(
-    reason: FailureReason, provider: str, policy: CooldownPolicy
-) -> tuple[int, int, bool]:
+def _disable_numbers(reason: FailureReason, provider: str, policy: CooldownPolicy) -> tuple[int, int, bool]:
     """Base, maximum (ms) and whether repeated failures double it."""
     if reason is FailureReason.BILLING:
         base = policy.billing_base_by_provider.get(provider, policy.billing_base_ms)
@@ -312,7 +323,8 @@ def _with_block(
         return _with_windows(health, found)
     if held and health.blocked_until is not None and health.blocked_model is not None:
         found.setdefault(
-            health.blocked_model, ModelCooldown(health.blocked_until, FailureReason.RATE_LIMIT, health.error_count, at)
+            health.blocked_model,
+            ModelCooldown(health.blocked_until, FailureReason.RATE_LIMIT, health.error_count, at),
         )
     return replace(
         _with_windows(health, found),
@@ -348,34 +360,31 @@ def _with_windows(health: ProfileHealth, found: Mapping[str, ModelCooldown]) -> 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _last_block(health: ProfileHealth, model: str) -> Block | None:
-    """The window over `model` that ends last, passed or not; among equals the more serious kind."""
-    found: list[tuple[int, int, Block]] = []
-    if health.disabled_until is not None:
-        reason = health.disabled_reason or FailureReason.UNKNOWN
-        found.append((health.disabled_until, 3, Block(health.disabled_until, reason, "disabled", False)))
-    if health.blocked_until is not None and health.blocked_model in (None, model):
-        scoped = health.blocked_model is not None
-        limit = Block(health.blocked_until, FailureReason.RATE_LIMIT, "blocked", scoped)
-        found.append((health.blocked_until, 2, limit))
+def _ending_at(health: ProfileHealth, model: str, until: int) -> Block:
+    """The window over `model` that ends at `until`; among equals the more serious kind, the wider reach."""
+    if health.disabled_until == until:
+        return Block(until, health.disabled_reason or FailureReason.UNKNOWN, "disabled", False)
+    if health.blocked_until == until and health.blocked_model in (None, model):
+        return Block(until, FailureReason.RATE_LIMIT, "blocked", health.blocked_model is not None)
     cooling = windows(health)
-    for key, rank in ((WHOLE, 1), (model, 0)):
-        entry = cooling.get(key)
-        if entry is not None:
-            found.append((entry.until, rank, Block(entry.until, entry.reason, "cooling", key == model)))
-    return max(found, key=lambda item: item[:2])[2] if found else None
+    whole = cooling.get(WHOLE)
+    if whole is not None and whole.until == until:
+        return Block(until, whole.reason, "cooling", False)
+    return Block(until, cooling[model].reason, "cooling", True)
 
 
 def _candidate_expiry(candidate: Candidate, view: View) -> int | None:
     model, order = candidate.ref.model, view.orders.get(candidate.ref.provider)
-    limits, others = [], []
+    limits: list[int] = []
+    others: list[int] = []
     for profile in view.profiles.get(candidate.ref.provider, ()):
         listed = order is None or profile.id in order or profile.id == candidate.bound_profile
-        found = _last_block(view.health.get(profile.id, HEALTHY), model)
-        if found is None or profile.problem is not None or not listed:
-            continue
-        limit = found.scoped and found.reason is FailureReason.RATE_LIMIT and found.until_ms > view.now_ms
-        (limits if limit else others).append(found.until_ms)
+        health = view.health.get(profile.id, HEALTHY)
+        until = unusable_until(health, model)
+        if until and profile.problem is None and listed:
+            found = _ending_at(health, model, until)
+            limit = found.scoped and found.reason is FailureReason.RATE_LIMIT and until > view.now_ms
+            (limits if limit else others).append(until)
     return min(others + [max(limits)] if limits else others, default=None)
 
 

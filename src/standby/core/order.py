@@ -10,10 +10,10 @@ from standby.core.health import block, unusable_until
 from standby.core.policy import Policy
 from standby.core.values import HEALTHY, AuthProfile, Pin, ProfileHealth, ProfileKind
 
-_TIERS = {kind: tier for tier, kind in enumerate(ProfileKind)}
-_STALE = 1 << 52
-_TIER = 1 << 53
-"""Round robin compares one integer: the kind above the freshness above `last_used` (ms fit below 2**52)."""
+_KINDS = {kind: 2 * place for place, kind in enumerate(ProfileKind)}
+"""The round-robin tier of a kind; the odd tier after it holds those whose access token has expired."""
+
+_Keyed = tuple[list[int], list[AuthProfile]]
 
 
 def rank(
@@ -70,7 +70,9 @@ def verdicts(
         found[0] = (ranked[0].id, f"first: {_merit(ranked[0].id, order, pin, bound)}")
     known = {profile.id: profile for profile in profiles}
     rest = sorted((known.keys() | set(order or ())) - {profile.id for profile in ranked})
-    locked = pin is not None and pin.source == "user" and policy.user_pin == "lock" and pin.profile_id in known
+    locked = (
+        pin is not None and pin.source == "user" and policy.user_pin == "lock" and pin.profile_id in known
+    )
     return (*found, *((name, _exclusion(known.get(name), locked, order)) for name in rest))
 
 
@@ -88,26 +90,48 @@ def _round_robin(
     policy: Policy,
 ) -> tuple[list[AuthProfile], list[AuthProfile]]:
     """Free ones by kind, freshness, oldest use and id; blocked ones by expiry and id. One pass: this is a hot path."""
-    free: list[tuple[int, str, int]] = []
-    cooling: list[tuple[int, str, int]] = []
     usable = [profile for profile in profiles if profile.problem is None]
-    tier_of, freshness, oauth = _TIERS, policy.token_freshness_tier, ProfileKind.OAUTH
-    for at, profile in enumerate(usable):
-        name, kind = profile.id, profile.kind
-        key = tier_of[kind] * _TIER
-        health = view_health.get(name)
+    if len(usable) < 2:
+        return usable, []
+    tiers: list[_Keyed] = [([], []) for _ in range(2 * len(_KINDS))]
+    cooling: _Keyed = ([], [])
+    kinds, never = _KINDS, -now_ms
+    # The kind whose freshness counts; an enum's member is slow to look up inside the loop.
+    aging = ProfileKind.OAUTH if policy.token_freshness_tier else None
+    for profile in usable:
+        kind, used = profile.kind, never
+        health = view_health.get(profile.id)
         if health is not None and health is not HEALTHY:
             until = unusable_until(health, model)
             if until > now_ms:
-                cooling.append((until, name, at))
+                cooling[0].append(until - now_ms)
+                cooling[1].append(profile)
                 continue
-            key += health.last_used or 0
-        if freshness and kind is oauth and profile.expires_ms is not None and profile.expires_ms <= now_ms:
-            key += _STALE
-        free.append((key, name, at))
-    free.sort()
-    cooling.sort()
-    return [usable[at] for _, _, at in free], [usable[at] for _, _, at in cooling]
+            used += health.last_used or 0
+        tier = kinds[kind]
+        if kind is aging and not _is_fresh(profile, now_ms):
+            tier += 1
+        keys, members = tiers[tier]
+        keys.append(used)
+        members.append(profile)
+    return [profile for keyed in tiers for profile in _by_key(*keyed)], _by_key(*cooling)
+
+
+def _by_key(keys: list[int], members: list[AuthProfile]) -> list[AuthProfile]:
+    """By key, then id. Keys are times relative to now: short integers, which compare fast; mostly they all differ."""
+    if len(keys) < 2:
+        return members
+    by_key = dict(zip(keys, members, strict=True))
+    if len(by_key) == len(keys):
+        return [by_key[key] for key in sorted(by_key)]
+    ids = [member.id for member in members]
+    by_id = sorted(range(len(ids)), key=ids.__getitem__)
+    return [members[at] for at in sorted(by_id, key=keys.__getitem__)]
+
+
+def _is_fresh(profile: AuthProfile, now_ms: int) -> bool:
+    """Does its access token still hold? One without a date does."""
+    return profile.expires_ms is None or profile.expires_ms > now_ms
 
 
 def _as_given(
@@ -115,15 +139,17 @@ def _as_given(
 ) -> tuple[list[AuthProfile], list[AuthProfile]]:
     """Free ones as they stand; blocked ones by expiry, as they stand among equals."""
     free: list[AuthProfile] = []
-    cooling: list[tuple[int, int, AuthProfile]] = []
-    for place, profile in enumerate(listed):
-        until = unusable_until(view_health.get(profile.id, HEALTHY), model)
+    ends: list[int] = []
+    cooling: list[AuthProfile] = []
+    for profile in listed:
+        health = view_health.get(profile.id)
+        until = 0 if health is None or health is HEALTHY else unusable_until(health, model)
         if until > now_ms:
-            cooling.append((until, place, profile))
+            ends.append(until - now_ms)
+            cooling.append(profile)
         else:
             free.append(profile)
-    cooling.sort(key=lambda item: item[:2])
-    return free, [profile for _, _, profile in cooling]
+    return free, [cooling[at] for at in sorted(range(len(ends)), key=ends.__getitem__)]
 
 
 def _listed(
@@ -131,9 +157,11 @@ def _listed(
 ) -> list[AuthProfile]:
     """The profiles that the order names, each once, with a user's pin and a bound credential before them."""
     known = {profile.id: profile for profile in profiles if profile.problem is None}
+    names = dict.fromkeys(order)
     pinned = (pin.profile_id,) if pin is not None and pin.source == "user" else ()
     extra = pinned if bound is None else (*pinned, bound)
-    names = dict.fromkeys((*(name for name in extra if name not in order), *order))
+    if extra:
+        names = dict.fromkeys((*(name for name in extra if name not in names), *order))
     return [known[name] for name in names if name in known]
 
 

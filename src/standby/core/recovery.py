@@ -132,7 +132,7 @@ def delay_ms(retry: int, failure: Failure, jitter: float, policy: RecoveryPolicy
     `jitter` is a draw from [0, 1). The cap holds after jitter; the provider's hint holds even above the cap.
     """
     doublings = min(max(0, retry - 1), _MAX_DOUBLINGS)
-    base = min(policy.max_delay_ms, policy.base_delay_ms * 2**doublings)
+    base = min(policy.max_delay_ms, policy.base_delay_ms << doublings)
     factor = policy.jitter_low + (policy.jitter_high - policy.jitter_low) * jitter
     return max(min(policy.max_delay_ms, round(base * factor)), failure.retry_after_ms or 0)
 
@@ -213,7 +213,9 @@ def _exceeds_cap(turn: Turn, failure: Failure, last: Attempt, policy: Policy) ->
 
 def _too_patient(turn: Turn, wait: int, policy: Policy) -> bool:
     """Would a caller wait longer than allowed over the whole request, whichever candidates the waits were for?"""
-    refs = dict.fromkeys(attempt.step.candidate.ref for attempt in turn.attempts if isinstance(attempt.step, Wait))
+    refs = dict.fromkeys(
+        attempt.step.candidate.ref for attempt in turn.attempts if isinstance(attempt.step, Wait)
+    )
     waited = sum(waited_ms(turn, Candidate(ref)) for ref in refs)
     return waited + wait > policy.recovery.gateway_max_wait_ms
 

@@ -10,7 +10,9 @@ from standby.core.policy import RoutePolicy
 from standby.core.reasons import TRAITS, FailureReason, Mark
 from standby.core.values import RouteHealth, RouteKey
 
-COUNTED = frozenset(reason for reason, row in TRAITS.items() if row.marks is Mark.ROUTE) | {FailureReason.TIMEOUT}
+COUNTED = frozenset(reason for reason, row in TRAITS.items() if row.marks is Mark.ROUTE) | {
+    FailureReason.TIMEOUT
+}
 """Failures of the route itself. A connection that could not be made is a timeout: it counts here and cools nobody."""
 
 
