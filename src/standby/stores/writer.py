@@ -1,0 +1,126 @@
+"""Law: one thread per database file does all its work, in order; a caller may leave, its write is finished."""
+
+import asyncio
+import atexit
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from standby.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+TICK_S = 0.25
+"""Changes of other processes are looked for this often."""
+EXIT_S = 3.0
+"""A forgotten store is flushed at interpreter exit for at most so long."""
+
+log = logging.getLogger("standby.store")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Callable[[], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+    def perform(self) -> None:
+        try:
+            result, error = self.work(), None
+        except BaseException as caught:
+            result, error = None, caught
+        self.tell(result, error)
+
+    def tell(self, result: object, error: BaseException | None) -> None:
+        try:
+            self.loop.call_soon_threadsafe(self._settle, result, error)
+        except RuntimeError:
+            return  # the caller's loop is closed: nobody waits any more
+
+    def _settle(self, result: object, error: BaseException | None) -> None:
+        if self.future.done():
+            return
+        if error is None:
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(error)
+
+
+class Writer:
+    """The thread. `tick` runs between jobs and when idle, `last` once at the end; neither may raise."""
+
+    def __init__(self, name: str, tick: Callable[[], None], last: Callable[[], None]) -> None:
+        self._tick, self._last = tick, last
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._work, name=f"standby-store-{name}", daemon=True)
+        self._thread.start()
+        atexit.register(self._at_exit)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises, done in the thread. It is done even if the caller is cancelled.
+        Raises StoreUnavailable when the store is closed or was opened before a fork."""
+        loop = asyncio.get_running_loop()
+        job = _Job(work, loop, loop.create_future())
+        self._put(job)
+        result: T = await job.future
+        return result
+
+    def _put(self, job: _Job) -> None:
+        if os.getpid() != self._pid:
+            raise StoreUnavailable("the store was opened before this process was forked: open it again here")
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("the store is closed")
+            self._queue.put(job)
+
+    def _work(self) -> None:
+        due = time.monotonic() + TICK_S
+        while True:
+            job = self._next(max(0.0, due - time.monotonic()))
+            if isinstance(job, _Job):
+                job.perform()
+            elif job is None:
+                break
+            if time.monotonic() >= due:
+                self._safely(self._tick)
+                due = time.monotonic() + TICK_S
+        self._safely(self._last)
+
+    def _next(self, wait_s: float) -> _Job | None | bool:
+        try:
+            return self._queue.get(timeout=wait_s)
+        except queue.Empty:
+            return False
+
+    def _safely(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # the thread must outlive any fault of its housekeeping
+            log.error("housekeeping of %s failed: %s", self._thread.name, type(error).__name__)
+
+    def _stop(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+
+    async def close(self) -> None:
+        """Finish what is queued, flush, end the thread. Again is harmless."""
+        if os.getpid() != self._pid:
+            return
+        self._stop()
+        atexit.unregister(self._at_exit)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._pid:
+            self._stop()
+            self._thread.join(EXIT_S)
