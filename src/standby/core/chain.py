@@ -141,7 +141,7 @@ def _by_model(
         return having[0]
     if having:
         raise ValueError(f"{name!r} is ambiguous: write one of {', '.join(map(str, having))}")
-    near = nearest(name, [*aliases, *map(str, known), *(f"{provider}/" for provider in providers)])
+    near = nearest(name, [*aliases, *map(str, known), *_respelt(name, providers)])
     advice = (
         f"did you mean {' or '.join(near)}?"
         if near
@@ -152,18 +152,28 @@ def _by_model(
     )
 
 
+def _respelt(name: str, providers: Collection[str]) -> Iterator[str]:
+    """The name under each provider whose spelling is close to the one written."""
+    provider, slash, model = name.partition("/")
+    for other in providers:
+        if slash and edits(provider.lower(), other.lower()) <= _slack(provider):
+            yield f"{other.lower()}/{model}"
+
+
 def nearest(name: str, names: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """The names that a mistyped one may stand for, best first; a model's own name is compared as well."""
     if not name:
         return ()
-    scored = sorted((_distance_to(name.lower(), other.lower()), other) for other in set(names))
-    return tuple(other for distance, other in scored if distance <= max(1, len(name) // 3))[:limit]
+    scored = sorted((_distance(name.lower(), other.lower()), other) for other in set(names))
+    return tuple(other for distance, other in scored if distance <= _slack(name))[:limit]
 
 
-def _distance_to(name: str, other: str) -> int:
-    """Edits between a name and another, or the tail of it after the slash, whichever is fewer."""
-    if other.endswith("/"):
-        return edits(name.partition("/")[0], other[:-1]) if "/" in name else len(name) + 1
+def _slack(name: str) -> int:
+    return max(1, len(name) // 3)
+
+
+def _distance(name: str, other: str) -> int:
+    """Edits between a name and another, or its part after the last slash, whichever is fewer."""
     whole = edits(name, other)
     return whole if "/" in name else min(whole, edits(name, other.rpartition("/")[2]))
 

@@ -5,8 +5,50 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from standby.core.policy import Policy
-from standby.core.stored import inherit, legacy_probe_due, origin_ref, session_ref, session_source
+from standby.core.stored import (
+    DEFAULT,
+    AutoWrite,
+    Event,
+    after_reset,
+    apply_user_choice,
+    clears_auto,
+    inherit,
+    legacy_probe_due,
+    origin_ref,
+    persist_auto,
+    pin_after,
+    pin_of,
+    rollback_auto,
+    session_ref,
+    session_source,
+)
 from standby.core.values import ModelRef, Selection, SelectionSource, Session
+
+__all__ = [
+    "DEFAULT",
+    "SOURCES",
+    "Ask",
+    "AutoWrite",
+    "Configured",
+    "Door",
+    "Event",
+    "ModelSetting",
+    "after_reset",
+    "apply_user_choice",
+    "asked_model",
+    "clears_auto",
+    "inherit",
+    "legacy_probe_due",
+    "origin_ref",
+    "persist_auto",
+    "pin_after",
+    "pin_of",
+    "probes_origin",
+    "rollback_auto",
+    "select",
+    "session_ref",
+    "session_source",
+]
 
 S = SelectionSource
 Refs = tuple[ModelRef, ...]
@@ -311,7 +353,8 @@ SOURCES: tuple[Row, ...] = (
     Row(S.AGENT_PRIMARY, lambda f: f.own.primary is not None, lambda f: f.primary, _door_list),
     Row(S.DEFAULT, lambda _: True, lambda f: f.primary, _door_list, append=True),
 )
-"""In precedence order: locked, the caller's explicit list, what the call names, session, agent, default."""
+"""In precedence order: locked, the caller's list, what the call names, session, agent, default. A locked
+selection stays on what is stored or configured, whatever a call names."""
 
 
 def facts_of(configured: Configured, session: Session | None, ask: Ask, policy: Policy) -> Facts:

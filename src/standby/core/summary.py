@@ -13,7 +13,7 @@ SHOWN_MODELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How one reason reads. `{is_}`, `{has}`, `{was}`, `{does}` follow the number of models."""
+    """How one reason reads. `{is_}` and `{know}` follow the number of models."""
 
     said: str
     advice: str = ""
@@ -22,7 +22,7 @@ class Wording:
 
 
 _ANSWERLESS = "gave no usable answer"
-_SIGN_IN = "sign in again or replace its key"
+_SIGN_IN = "sign in again or replace the key"
 
 WORDINGS: Mapping[FailureReason, Wording] = {
     R.RATE_LIMIT: Wording("{is_} rate limited for now", again=True),
@@ -31,10 +31,8 @@ WORDINGS: Mapping[FailureReason, Wording] = {
     R.TIMEOUT: Wording("did not answer in time", again=True),
     R.BILLING: Wording("cannot be paid for: the account is out of credit", "add credit at the provider"),
     R.AUTH: Wording("did not accept the account", _SIGN_IN),
-    R.AUTH_PERMANENT: Wording("{was} refused to this account for good", _SIGN_IN),
-    R.MODEL_NOT_FOUND: Wording(
-        "{is_} not known to the provider", "check the model name in the configuration"
-    ),
+    R.AUTH_PERMANENT: Wording("{is_} closed to this account", _SIGN_IN),
+    R.MODEL_NOT_FOUND: Wording("{is_} unknown to the provider", "check the model name in the configuration"),
     R.TLS_CERTIFICATE: Wording("cannot be reached: the certificate could not be verified"),
     R.FORMAT: Wording("rejected the request as malformed"),
     R.CONTEXT_OVERFLOW: Wording("cannot hold this conversation", "shorten it or begin a new one"),
@@ -51,8 +49,8 @@ WORDINGS: Mapping[FailureReason, Wording] = {
 
 _BUSY = {R.RATE_LIMIT, R.OVERLOADED}
 _BUSY_WORDING = Wording("{is_} rate limited or overloaded for now", again=True)
-_ONE = {"is_": "is", "was": "was", "know": "knows"}
-_MANY = {"is_": "are", "was": "were", "know": "know"}
+_ONE = {"is_": "is", "know": "knows"}
+_MANY = {"is_": "are", "know": "know"}
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _UNITS = ((2 * _DAY, _DAY, "days"), (2 * _HOUR, _HOUR, "hours"), (_MINUTE, _MINUTE, "min"), (0, _SECOND, "s"))
@@ -72,24 +70,28 @@ def sentence(
     ends the sentence where it sent one; its words never appear.
     """
     last = by_model(losses(attempts))
+    if not last:
+        return "no model could be called" + _tail("", True, retry_at_ms, now_ms)
     why = heaviest(loss.reason for loss in last.values())
     together = _wording({loss.reason for loss in last.values()})
     said = _subject(last, chain, together) if together else _apart(last)
-    tail = _tail(together or WORDINGS[why], retry_at_ms, now_ms)
+    advice = (together or WORDINGS[why]).advice
+    again = any(WORDINGS[loss.reason].again for loss in last.values())
+    tail = _tail(advice, again, retry_at_ms, now_ms)
     status = _provider_status(last.values(), why)
     return said + tail + (f" (HTTP {status})" if status else "")
 
 
 def _wording(reasons: set[FailureReason]) -> Wording | None:
     """The one wording that is true of every model, or None."""
-    if len(reasons) < 2:
-        return WORDINGS[next(iter(reasons), R.UNKNOWN)]
+    if len(reasons) == 1:
+        return WORDINGS[next(iter(reasons))]
     return _BUSY_WORDING if reasons <= _BUSY else None
 
 
 def _subject(last: Mapping[ModelRef, Loss], chain: Sequence[Candidate], wording: Wording) -> str:
     """The models by name when one was tried, else as many; "all" only when none of the chain was left out."""
-    names = [str(ref) for ref in last] or [str(candidate.ref) for candidate in chain[:1]] or ["the model"]
+    names = [str(ref) for ref in last]
     if len(names) == 1:
         return f"{names[0]} {wording.said.format(**_ONE)}"
     whole = {candidate.ref for candidate in chain} <= set(last)
@@ -105,12 +107,12 @@ def _apart(last: Mapping[ModelRef, Loss]) -> str:
     )
 
 
-def _tail(wording: Wording, retry_at_ms: int | None, now_ms: int) -> str:
-    advice = f", {wording.advice}" if wording.advice else ""
+def _tail(advice: str, again: bool, retry_at_ms: int | None, now_ms: int) -> str:
+    told = f", {advice}" if advice else ""
     if retry_at_ms is None:
-        return advice + (", please try again" if wording.again else "")
+        return told + (", please try again" if again else "")
     wait = retry_at_ms - now_ms
-    return advice + (f", next try in about {duration(wait)}" if wait > 0 else ", please try again now")
+    return told + (f", next try in about {duration(wait)}" if wait > 0 else ", please try again now")
 
 
 def duration(ms: int) -> str:

@@ -49,12 +49,13 @@ def by_model(lost: Sequence[Loss]) -> dict[ModelRef, Loss]:
 _SECRETS = re.compile(
     r"""(?ix)
     \b(?:bearer|basic)\s+[\w.~+/=-]{6,}
-    | \b(?:sk|rk|pk|xai|gsk|hf|ghp|gho|ghs|ghu|glpat|xox[abp]|pplx|nvapi|AIza|AKIA|ya29)[-_.]?[\w-]{10,}
+    | \b(?:sk|rk|pk|xai|gsk|hf|ghp|gho|ghs|ghu|github_pat|glpat|xox[abp]|pplx|nvapi|ya29)[-_.][\w.-]{8,}
+    | \b(?:AIza|AKIA)[\w-]{12,}
     | \beyJ[\w-]{8,}(?:\.[\w-]+)*
     | \b(?:(?:api|access|secret|private)[-_ ]?key|(?:access|refresh|id)[-_ ]?token|token|secret|password|key)
         ["']?\s*[:=]\s*["']?[^\s"',;]{4,}
-    | [\w.+-]+@[\w-]+\.[\w.-]+
-    | \b(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{32,}
+    | \b[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,100}
+    | \b(?=[\w-]{0,99}\d)(?=[\w-]{0,99}[a-z])[\w-]{32,}
     """
 )
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\s]+")
