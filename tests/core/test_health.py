@@ -1,4 +1,4 @@
-"""Cooldowns, disables and blocks: what an attempt writes and what that keeps from being used (SPEC 7, I1 to I7)."""
+"""Cooldowns, disables and blocks: what an attempt writes and what that keeps from use (SPEC 7, I1 to I7)."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,6 @@ from standby.core.values import (
     Call,
     Candidate,
     ErrorSignal,
-    Failed,
     Failure,
     ModelCooldown,
     ModelRef,
@@ -86,7 +85,7 @@ def fail(
     return after_failure(health, fails(reason, scope, **rest), made, policy)
 
 
-# --- what is written -------------------------------------------------------------------------------------------------
+# --- what is written ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("reason", list(R))
@@ -160,7 +159,7 @@ def test_of_inline_keys_only_credential_and_money_troubles_are_recorded(reason: 
     assert (written is not HEALTHY) == (reason in {R.AUTH, R.AUTH_PERMANENT, R.BILLING})
 
 
-# --- ladder and incidents --------------------------------------------------------------------------------------------
+# --- ladder and incidents -----------------------------------------------------------------------------------
 
 
 def test_the_ladder_is_30_s_1_min_5_min_and_does_not_restart_when_a_window_runs_out() -> None:
@@ -235,7 +234,7 @@ def test_of_two_windows_with_one_end_the_mirror_shows_the_whole_profile() -> Non
     assert set(health.model_cooldowns) == {WHOLE, "m1"} and health.cooldown_model is None
 
 
-# --- hints -----------------------------------------------------------------------------------------------------------
+# --- hints --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -250,7 +249,7 @@ def test_of_two_windows_with_one_end_the_mirror_shows_the_whole_profile() -> Non
         ({"reset_at_ms": T0 + 206 * HOUR}, HOUR),
     ],
 )
-def test_a_hint_is_a_floor_for_the_window_and_bounded(hints: dict[str, int], length: int) -> None:
+def test_a_hint_is_a_floor_for_the_window_and_bounded(hints: dict[str, Any], length: int) -> None:
     assert fail(HEALTHY, 0, **hints).cooldown_until == T0 + length
 
 
@@ -258,7 +257,7 @@ def test_a_hint_never_prolongs_an_active_window() -> None:
     assert fail(fail(HEALTHY, 0), 20_000, retry_after_ms=HOUR).cooldown_until == T0 + 30 * SECOND
 
 
-# --- disables --------------------------------------------------------------------------------------------------------
+# --- disables -----------------------------------------------------------------------------------------------
 
 
 def test_disables_are_ten_minutes_flat_and_start_anew_after_the_window() -> None:
@@ -312,7 +311,7 @@ def test_a_disable_never_exceeds_its_cap_whatever_is_hinted() -> None:
     assert health.disabled_until == T0 + 20 * MINUTE
 
 
-# --- subscription blocks ---------------------------------------------------------------------------------------------
+# --- subscription blocks ------------------------------------------------------------------------------------
 
 
 def subscription(
@@ -377,7 +376,7 @@ def test_another_reason_never_moves_an_active_block() -> None:
     assert later.blocked_until == T0 + HOUR and later.failure_counts[R.BILLING] == 1
 
 
-# --- success, probes, clearing ---------------------------------------------------------------------------------------
+# --- success, probes, clearing ------------------------------------------------------------------------------
 
 
 def test_success_clears_everything() -> None:
@@ -429,7 +428,7 @@ def test_expire_drops_each_passed_window_on_its_own() -> None:
     assert expire(HEALTHY, T0) is HEALTHY and expire(health, T0) is health
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 
 def test_the_mirror_of_the_original_is_honoured_alone() -> None:
@@ -494,7 +493,17 @@ CHAIN = (Candidate(ModelRef("a", "m1")), Candidate(ModelRef("b", "m2")))
         ({"a:p3": cooled(3), "a:p4": cooled(2), "b:p1": cooled(80, "m2")}, 80),
         ({"a:p5": cooled(3), "b:p1": cooled(80, "m2")}, 3),
     ],
-    ids="nothing soonest foreign last-limit other-first timeout passed unusable bound".split(),
+    ids=[
+        "nothing",
+        "soonest",
+        "foreign",
+        "last-limit",
+        "other-first",
+        "timeout",
+        "passed",
+        "unusable",
+        "bound",
+    ],
 )
 def test_soonest_expiry_knows_the_chain(health: dict[str, ProfileHealth], expected: int | None) -> None:
     names = ("a:p1", "a:p2", "a:p4", "a:p5")
@@ -528,7 +537,7 @@ def test_without_profiles_nothing_is_known() -> None:
     assert unavailable_reason((), {}, "m1", T0) is R.UNKNOWN
 
 
-# --- laws ------------------------------------------------------------------------------------------------------------
+# --- laws ---------------------------------------------------------------------------------------------------
 
 MODELS = ("m1", "m2", "m3")
 failures = st.builds(

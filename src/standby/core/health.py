@@ -1,32 +1,42 @@
-"""Law: what an attempt writes into a profile's health, and what that health blocks (SPEC 7, REFERENCE 3).
+"""Law: what an attempt writes into a profile's health (SPEC 6.1, 7, REFERENCE 3).
 
-`model_cooldowns` holds every cooldown window by model; the key `"*"` (`WHOLE`) is the window of the whole profile.
-`cooldown_until`, `cooldown_model` and `cooldown_reason` are derived: they mirror the entry that ends last, with
-`cooldown_model` None for the whole profile. A file of the original has the mirror alone, so reading honours both.
+How windows are stored, and what they block, stands in `standby.core.windows`; its names are exported here too.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import replace
 
 from standby.core.policy import CooldownPolicy
 from standby.core.reasons import TRAITS, FailureReason, Mark, Scope
-from standby.core.values import (
-    HEALTHY,
-    Attempt,
-    AuthProfile,
-    Call,
-    Candidate,
-    Failure,
-    ModelCooldown,
-    Phase,
-    ProfileHealth,
-    Refresh,
-    View,
+from standby.core.values import HEALTHY, Attempt, Call, Failure, ModelCooldown, Phase, ProfileHealth, Refresh
+from standby.core.windows import (
+    WHOLE,
+    Block,
+    block,
+    is_blocked,
+    soonest_expiry,
+    unavailable_reason,
+    unusable_until,
+    windows,
 )
 
-WHOLE = "*"
-"""The key in `model_cooldowns` of a window that covers the whole profile."""
+__all__ = [
+    "INLINE_PREFIX",
+    "SUBSCRIPTION_LIMIT",
+    "WHOLE",
+    "Block",
+    "after_failure",
+    "after_probe",
+    "after_success",
+    "block",
+    "clear",
+    "expire",
+    "is_blocked",
+    "soonest_expiry",
+    "unavailable_reason",
+    "unusable_until",
+    "windows",
+]
 
 INLINE_PREFIX = "inline-api-key:"
 """Profiles made from a key in the configuration; of these only credential and money troubles are recorded."""
@@ -37,27 +47,11 @@ SUBSCRIPTION_SOURCE = "codex_rate_limits"
 _INLINE_REASONS = frozenset({FailureReason.AUTH, FailureReason.AUTH_PERMANENT, FailureReason.BILLING})
 _STARTED = frozenset({Phase.SENT, Phase.HEADERS, Phase.STREAMING, Phase.DONE})
 _MAX_DOUBLINGS = 10
-_ACTIVE_WEIGHT = 1_000
-"""REFERENCE 3.11: an active window outweighs any count of past failures."""
 
 _CREDENTIAL_MARKS = frozenset({Mark.COOLDOWN, Mark.DISABLE})
 _WRITING_MARKS = _CREDENTIAL_MARKS | {Mark.MODEL_COOLDOWN}
 
-Kind = Literal["cooling", "disabled", "blocked"]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Why a profile is not to be used for a model now."""
-
-    until_ms: int
-    reason: FailureReason
-    kind: Kind
-    scoped: bool
-    """True: only this model is blocked. False: the whole profile."""
-
-
-# --- what an attempt writes ------------------------------------------------------------------------------------------
+# --- what an attempt writes ---------------------------------------------------------------------------------
 
 
 def after_failure(
@@ -65,7 +59,7 @@ def after_failure(
 ) -> ProfileHealth:
     """The health after this profile was left because of `failure` (SPEC 6.1, 7).
 
-    Applying the same attempt again changes nothing. The very same object comes back when nothing is to be written.
+    Applying the same attempt again changes nothing. The same object comes back when nothing is to be written.
     """
     step = attempt.step
     if not isinstance(step, Call | Refresh) or not _is_marked(step, failure, attempt):
@@ -87,7 +81,7 @@ def after_failure(
 def after_success(health: ProfileHealth, attempt: Attempt) -> ProfileHealth:
     """The health after an answer: everything is cleared and `last_used` set (SPEC 7, REFERENCE 2.4).
 
-    An answer to a call that began before the last failure says nothing about what came later: it clears nothing.
+    An answer to a call that began before the last failure says nothing of what came later: it clears nothing.
     """
     used = max(health.last_used or 0, _at(attempt))
     if _same_incident(health, attempt):
@@ -123,78 +117,7 @@ def expire(health: ProfileHealth, now_ms: int) -> ProfileHealth:
     return health if left == health else left
 
 
-# --- what health says ------------------------------------------------------------------------------------------------
-
-
-def block(health: ProfileHealth, model: str, now_ms: int) -> Block | None:
-    """What keeps this profile from serving `model` now: of several windows the one that ends last; None when free."""
-    if health is HEALTHY:
-        return None
-    until = unusable_until(health, model)
-    return _ending_at(health, model, until) if until > now_ms else None
-
-
-def is_blocked(health: ProfileHealth, model: str, now_ms: int) -> bool:
-    """Is this profile cooling, disabled or blocked for `model` now?"""
-    return health is not HEALTHY and unusable_until(health, model) > now_ms
-
-
-def unusable_until(health: ProfileHealth, model: str) -> int:
-    """When the last window that covers `model` ends, ms since the epoch; it may have passed; 0 when there is none."""
-    end: int | None
-    until = health.disabled_until or 0
-    if (end := health.blocked_until) is not None and end > until and health.blocked_model in (None, model):
-        until = end
-    if (end := health.cooldown_until) is not None and end > until:
-        scope = health.cooldown_model
-        if scope is None or scope == model:
-            until = end
-    entries = health.model_cooldowns
-    if entries:
-        if model in entries and entries[model].until > until:
-            until = entries[model].until
-        if WHOLE in entries and entries[WHOLE].until > until:
-            until = entries[WHOLE].until
-    return until
-
-
-def windows(health: ProfileHealth) -> dict[str, ModelCooldown]:
-    """Every cooldown window by model (`WHOLE` for the profile), with the one that only the mirror fields know."""
-    found = dict(health.model_cooldowns)
-    until = health.cooldown_until
-    if until is not None:
-        key = health.cooldown_model or WHOLE
-        known = found.get(key)
-        if known is None or known.until < until:
-            reason = health.cooldown_reason or FailureReason.UNKNOWN
-            found[key] = ModelCooldown(until, reason, max(1, health.error_count), health.last_failure_at or 0)
-    return found
-
-
-def soonest_expiry(chain: Sequence[Candidate], view: View) -> int | None:
-    """When something of this chain can be tried again, ms since the epoch; None when unknown (SPEC 10).
-
-    Per candidate the earliest end over its profiles; where model-scoped rate limits block, the last of those counts
-    as one. The time may have passed: then it can be tried now (REFERENCE 3.10). Other models' windows are ignored.
-    """
-    ends = [end for candidate in chain if (end := _candidate_expiry(candidate, view)) is not None]
-    return min(ends, default=None)
-
-
-def unavailable_reason(
-    profiles: Sequence[AuthProfile], health: Mapping[str, ProfileHealth], model: str, now_ms: int
-) -> FailureReason:
-    """The reason that stands for "no profile is usable": active windows first, then past counts (REFERENCE 3.11)."""
-    scores: dict[FailureReason, int] = {}
-    for profile in profiles:
-        if profile.problem is None:
-            for reason, weight in _weights(health.get(profile.id, HEALTHY), model, now_ms).items():
-                scores[reason] = scores.get(reason, 0) + weight
-    ranked = ((weight, TRAITS[reason].severity, reason) for reason, weight in scores.items())
-    return max(ranked, default=(0, 0, FailureReason.UNKNOWN))[2]
-
-
-# --- whether and where a failure is written --------------------------------------------------------------------------
+# --- whether and where a failure is written -----------------------------------------------------------------
 
 
 def _is_marked(step: Call | Refresh, failure: Failure, attempt: Attempt) -> bool:
@@ -235,11 +158,11 @@ def _block_covers(health: ProfileHealth, key: str, now_ms: int) -> bool:
     )
 
 
-# --- counting --------------------------------------------------------------------------------------------------------
+# --- counting -----------------------------------------------------------------------------------------------
 
 
 def _at(attempt: Attempt) -> int:
-    """When the attempt is held to have ended; a clock set back during the call must not make it count twice."""
+    """When the attempt is held to have ended: a clock set back during the call must not count it twice."""
     return max(attempt.started_ms, attempt.ended_ms)
 
 
@@ -265,7 +188,7 @@ def _counted(
     return replace(health, error_count=errors, failure_counts=counts, last_failure_at=max(last or at, at))
 
 
-# --- windows ---------------------------------------------------------------------------------------------------------
+# --- windows ------------------------------------------------------------------------------------------------
 
 
 def _with_cooldown(
@@ -311,7 +234,7 @@ def _disable_numbers(reason: FailureReason, provider: str, policy: CooldownPolic
 def _with_block(
     health: ProfileHealth, key: str, failure: Failure, attempt: Attempt, policy: CooldownPolicy
 ) -> ProfileHealth:
-    """The exact reset of a subscription. There is one slot: what does not fit beside it becomes a cooldown window."""
+    """The exact reset of a subscription. There is one slot: what does not fit becomes a cooldown window."""
     at = _at(attempt)
     until = min(failure.reset_at_ms or at, at + policy.subscription_cap_ms)
     found = _active(windows(health), at)
@@ -346,7 +269,7 @@ def _active(found: Mapping[str, ModelCooldown], now_ms: int) -> dict[str, ModelC
 
 
 def _with_windows(health: ProfileHealth, found: Mapping[str, ModelCooldown]) -> ProfileHealth:
-    """Store the windows and derive the mirror fields: the entry that ends last, the whole profile before a model."""
+    """Store the windows and derive the mirror: the entry that ends last, the whole profile before a model."""
     key = max(found, key=lambda name: (found[name].until, name == WHOLE, name), default=None)
     return replace(
         health,
@@ -355,45 +278,6 @@ def _with_windows(health: ProfileHealth, found: Mapping[str, ModelCooldown]) -> 
         cooldown_reason=found[key].reason if key else None,
         cooldown_model=key if key != WHOLE else None,
     )
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
-def _ending_at(health: ProfileHealth, model: str, until: int) -> Block:
-    """The window over `model` that ends at `until`; among equals the more serious kind, the wider reach."""
-    if health.disabled_until == until:
-        return Block(until, health.disabled_reason or FailureReason.UNKNOWN, "disabled", False)
-    if health.blocked_until == until and health.blocked_model in (None, model):
-        return Block(until, FailureReason.RATE_LIMIT, "blocked", health.blocked_model is not None)
-    cooling = windows(health)
-    whole = cooling.get(WHOLE)
-    if whole is not None and whole.until == until:
-        return Block(until, whole.reason, "cooling", False)
-    return Block(until, cooling[model].reason, "cooling", True)
-
-
-def _candidate_expiry(candidate: Candidate, view: View) -> int | None:
-    model, order = candidate.ref.model, view.orders.get(candidate.ref.provider)
-    limits: list[int] = []
-    others: list[int] = []
-    for profile in view.profiles.get(candidate.ref.provider, ()):
-        listed = order is None or profile.id in order or profile.id == candidate.bound_profile
-        health = view.health.get(profile.id, HEALTHY)
-        until = unusable_until(health, model)
-        if until and profile.problem is None and listed:
-            found = _ending_at(health, model, until)
-            limit = found.scoped and found.reason is FailureReason.RATE_LIMIT and until > view.now_ms
-            (limits if limit else others).append(until)
-    return min(others + [max(limits)] if limits else others, default=None)
-
-
-def _weights(health: ProfileHealth, model: str, now_ms: int) -> Mapping[FailureReason, int]:
-    """What one profile says about why it is not used: its active window, else its past failures, else nothing known."""
-    found = block(health, model, now_ms)
-    if found is not None:
-        return {found.reason: _ACTIVE_WEIGHT}
-    return health.failure_counts or {FailureReason.UNKNOWN: 1}
 
 
 def _not_ahead(time_ms: int | None, now_ms: int) -> int | None:

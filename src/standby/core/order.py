@@ -1,14 +1,14 @@
-"""Law: which credential is tried first is a pure function of the set, its health and the clock (SPEC 5.1, 5.2).
+"""Law: which credential goes first is a pure function of the set, its health and the clock (SPEC 5.1, 5.2).
 
-An explicit order is kept as given; otherwise round robin. What is blocked for the model goes to the end, soonest
-expiry first. The order of the input never matters.
+An explicit order is kept as given; otherwise round robin. What is blocked for the model goes to the end,
+soonest expiry first. The order of the input never matters.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from standby.core.health import block, unusable_until
 from standby.core.policy import Policy
 from standby.core.values import HEALTHY, AuthProfile, Pin, ProfileHealth, ProfileKind
+from standby.core.windows import block, unusable_until
 
 _KINDS = {kind: 2 * place for place, kind in enumerate(ProfileKind)}
 """The round-robin tier of a kind; the odd tier after it holds those whose access token has expired."""
@@ -29,10 +29,10 @@ def rank(
 ) -> tuple[AuthProfile, ...]:
     """The eligible profiles of one provider in order of use for `model`; blocked ones last (SPEC 5.1).
 
-    `order` is the explicit order (ids not in it are not tried, `()` means none), `bound` the credential that the
-    configuration binds to the model. A user's pin comes first, then `bound`, then an automatic pin, each while free.
-    A user's pin and `bound` are tried even when the order leaves them out. With `user_pin` "lock" a user's pin is all
-    there is, if it belongs to these profiles at all.
+    `order` is the explicit order (ids not in it are not tried, `()` means none), `bound` the credential that
+    the configuration binds to the model. A user's pin comes first, then `bound`, then an automatic pin, each
+    while free. A user's pin and `bound` are tried even when the order leaves them out. With `user_pin` "lock" a
+    user's pin is all there is, if it belongs to these profiles at all.
     """
     if pin is not None and pin.source == "user" and policy.user_pin == "lock":
         locked = [profile for profile in profiles if profile.id == pin.profile_id]
@@ -73,13 +73,13 @@ def verdicts(
     locked = (
         pin is not None and pin.source == "user" and policy.user_pin == "lock" and pin.profile_id in known
     )
-    return (*found, *((name, _exclusion(known.get(name), locked, order)) for name in rest))
+    return (*found, *((name, _exclusion(known.get(name), locked)) for name in rest))
 
 
 READY = "ready"
 
 
-# --- the order itself ------------------------------------------------------------------------------------------------
+# --- the order itself ---------------------------------------------------------------------------------------
 
 
 def _round_robin(
@@ -89,7 +89,7 @@ def _round_robin(
     now_ms: int,
     policy: Policy,
 ) -> tuple[list[AuthProfile], list[AuthProfile]]:
-    """Free ones by kind, freshness, oldest use and id; blocked ones by expiry and id. One pass: this is a hot path."""
+    """Free ones by kind, freshness, oldest use and id; blocked ones by expiry and id. A hot path: one pass."""
     usable = [profile for profile in profiles if profile.problem is None]
     if len(usable) < 2:
         return usable, []
@@ -118,7 +118,7 @@ def _round_robin(
 
 
 def _by_key(keys: list[int], members: list[AuthProfile]) -> list[AuthProfile]:
-    """By key, then id. Keys are times relative to now: short integers, which compare fast; mostly they all differ."""
+    """By key, then id. Keys are times relative to now: short integers compare fast, and mostly all differ."""
     if len(keys) < 2:
         return members
     by_key = dict(zip(keys, members, strict=True))
@@ -166,7 +166,7 @@ def _listed(
 
 
 def _preferred(pin: Pin | None, bound: str | None) -> list[str]:
-    """Who goes to the front, best first: what a user asked for, what the configuration binds, what served before."""
+    """Who goes to the front, best first: a user's wish, the configuration's binding, who served before."""
     pinned = [] if pin is None else [pin.profile_id]
     chosen = [] if bound is None else [bound]
     return pinned + chosen if pin is not None and pin.source == "user" else chosen + pinned
@@ -181,7 +181,7 @@ def _lead(free: list[AuthProfile], names: Sequence[str]) -> None:
                 break
 
 
-# --- the words -------------------------------------------------------------------------------------------------------
+# --- the words ----------------------------------------------------------------------------------------------
 
 
 def _standing(health: ProfileHealth, model: str, now_ms: int) -> str:
@@ -200,7 +200,7 @@ def _merit(name: str, order: tuple[str, ...] | None, pin: Pin | None, bound: str
     return "round robin" if order is None else "explicit order"
 
 
-def _exclusion(profile: AuthProfile | None, locked: bool, order: tuple[str, ...] | None) -> str:
+def _exclusion(profile: AuthProfile | None, locked: bool) -> str:
     if profile is None:
         return "profile_missing"
     if profile.problem is not None:

@@ -1,6 +1,6 @@
-"""Law: whether, when and how often the same model is asked again; every count is read off the attempts (SPEC 8.1 to 8.3, 8.9).
+"""Law: whether, when and how often the same model is asked again (SPEC 8.1 to 8.3, 8.9).
 
-Whether a replay is safe is not asked here.
+Every count is read off the attempts. Whether a replay is safe is not asked here.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class NoRetry:
     why: Why
 
 
-# --- counts read off the attempts ------------------------------------------------------------------------------------
+# --- counts read off the attempts ---------------------------------------------------------------------------
 
 
 def calls(turn: Turn, candidate: Candidate) -> tuple[Attempt, ...]:
@@ -71,9 +71,9 @@ def calls(turn: Turn, candidate: Candidate) -> tuple[Attempt, ...]:
 
 
 def retries_used(turn: Turn, candidate: Candidate) -> int:
-    """Retries spent at this candidate by all its profiles: calls less the first call of each profile (SPEC 8.1).
+    """Retries spent here by all profiles together: calls less the first call of each profile (SPEC 8.1).
 
-    A call after a completed response goes on with the turn and is no retry; the count itself is never cleared.
+    A call after a completed response goes on with the turn and is no retry; the count is never cleared.
     """
     return len(_retried(calls(turn, candidate)))
 
@@ -96,7 +96,7 @@ def budget(turn: Turn, candidate: Candidate, policy: Policy) -> int:
 
 
 def window_left_ms(turn: Turn, candidate: Candidate, now_ms: int, policy: Policy) -> int | None:
-    """What is left of the window of unbroken failure, ms; None when the last failure is a rate limit (no window).
+    """What is left of the window of unbroken failure, ms; None (no window) after a rate limit.
 
     The window opens at the first failure after the last completed response of this candidate (SPEC 8.1).
     """
@@ -123,11 +123,11 @@ def waited_ms(turn: Turn, candidate: Candidate) -> int:
     )
 
 
-# --- the wait --------------------------------------------------------------------------------------------------------
+# --- the wait -----------------------------------------------------------------------------------------------
 
 
 def delay_ms(retry: int, failure: Failure, jitter: float, policy: RecoveryPolicy) -> int:
-    """The wait before the `retry`-th retry (from 1), ms: exponential with jitter, capped; a hint is a floor (SPEC 8.2).
+    """The wait before retry number `retry` (from 1), ms: exponential, capped, a hint is a floor (SPEC 8.2).
 
     `jitter` is a draw from [0, 1). The cap holds after jitter; the provider's hint holds even above the cap.
     """
@@ -151,7 +151,7 @@ def due_ms(turn: Turn, attempt: Attempt, policy: Policy) -> int:
     return attempt.ended_ms + max(wait, _hint_ms(failure, attempt))
 
 
-# --- the decision ----------------------------------------------------------------------------------------------------
+# --- the decision -------------------------------------------------------------------------------------------
 
 
 def plan_retry(
@@ -212,7 +212,7 @@ def _exceeds_cap(turn: Turn, failure: Failure, last: Attempt, policy: Policy) ->
 
 
 def _too_patient(turn: Turn, wait: int, policy: Policy) -> bool:
-    """Would a caller wait longer than allowed over the whole request, whichever candidates the waits were for?"""
+    """Would a caller wait longer than allowed over the whole request, for whichever candidates?"""
     refs = dict.fromkeys(
         attempt.step.candidate.ref for attempt in turn.attempts if isinstance(attempt.step, Wait)
     )
@@ -229,7 +229,7 @@ def _is_rotated(made: Sequence[Attempt], last: Attempt) -> bool:
 def _hint_ms(failure: Failure, attempt: Attempt) -> int:
     """The provider's own word on how long to wait, ms, 0 without one.
 
-    A reset time stands in for a missing retry-after of a rate limit only: other errors carry such headers by habit.
+    A reset time stands in for a missing retry-after of a rate limit only: others carry such headers by habit.
     """
     if failure.retry_after_ms is not None:
         return max(0, failure.retry_after_ms)
@@ -239,7 +239,7 @@ def _hint_ms(failure: Failure, attempt: Attempt) -> int:
 
 
 def _retried(made: Sequence[Attempt]) -> list[Attempt]:
-    """The calls after which a profile that had been asked already was asked again, because they did not answer."""
+    """The calls without an answer after which a profile that had been asked already was asked again."""
     seen: set[str | None] = set()
     found: list[Attempt] = []
     previous: Attempt | None = None

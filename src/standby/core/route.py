@@ -13,7 +13,7 @@ from standby.core.values import RouteHealth, RouteKey
 COUNTED = frozenset(reason for reason, row in TRAITS.items() if row.marks is Mark.ROUTE) | {
     FailureReason.TIMEOUT
 }
-"""Failures of the route itself. A connection that could not be made is a timeout: it counts here and cools nobody."""
+"""Failures of the route itself. A connection that could not be made is a timeout: it counts, and cools nobody."""
 
 
 def counts(reason: FailureReason) -> bool:
@@ -21,8 +21,8 @@ def counts(reason: FailureReason) -> bool:
     return reason in COUNTED
 
 
-def is_open(route: RouteHealth, now_ms: int) -> bool:
-    """Is the route held to be out of order at `now_ms`? (An opening that lies ahead of the clock counts too.)"""
+def is_open(route: RouteHealth, now_ms: int) -> bool:  # noqa: ARG001 - every question here takes the time
+    """Is the route held to be out of order? Only a success closes it: how long ago it opened says nothing."""
     return route.opened_at is not None
 
 
@@ -30,14 +30,14 @@ def may_try(route: RouteHealth, now_ms: int, policy: RoutePolicy) -> bool:
     """May a request be sent: the route is closed, or the moment of its next half-open try has come."""
     if route.opened_at is None or route.next_try_at is None:
         return True
-    # A stored moment can never be further away than the longest wait: a clock that was set back must not bench a route.
+    # No moment is further away than the longest wait: a clock that was set back must not bench a route.
     return now_ms >= route.next_try_at or route.next_try_at - now_ms > _longest_ms(policy)
 
 
 def after_left(
     route: RouteHealth, failed: int, slow: bool, now_ms: int, policy: RoutePolicy, jitter: float
 ) -> RouteHealth:
-    """A candidate was left after `failed` consecutive failed attempts that count; opens at `policy.open_after`.
+    """A candidate was left after `failed` consecutive failed attempts; opens at `policy.open_after`.
 
     `slow`: an attempt cost a time-out rather than a quick error. `jitter` is a draw from [0, 1).
     """
@@ -97,7 +97,7 @@ def _longest_ms(policy: RoutePolicy) -> int:
 
 
 def _wait_ms(tries: int, open_for_ms: int, slow: bool, policy: RoutePolicy, jitter: float) -> int:
-    """The wait before the next try, ms; jitter may shorten it or lengthen it, never beyond the phase's cap."""
+    """The wait before the next try, ms; jitter shortens or lengthens it, never beyond the phase's cap."""
     if slow:
         base = cap = policy.slow_try_ms
     elif open_for_ms >= policy.long_after_ms:
