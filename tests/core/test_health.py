@@ -4,23 +4,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from standby.core.health import (
     WHOLE,
-    Block,
     after_failure,
     after_probe,
     after_success,
-    block,
     clear,
     expire,
     is_blocked,
-    soonest_expiry,
-    unavailable_reason,
-    unusable_until,
-    windows,
 )
 from standby.core.policy import DAY, HOUR, MINUTE, POLICY_2026_7, SECOND, CooldownPolicy
 from standby.core.reasons import TRAITS, FailureReason, Mark, Scope
@@ -28,7 +20,6 @@ from standby.core.values import (
     HEALTHY,
     Answered,
     Attempt,
-    AuthProfile,
     Call,
     Candidate,
     ErrorSignal,
@@ -37,11 +28,9 @@ from standby.core.values import (
     ModelRef,
     Phase,
     ProfileHealth,
-    ProfileKind,
     Refresh,
     Skip,
     Step,
-    View,
 )
 
 R = FailureReason
@@ -85,6 +74,12 @@ def fail(
     return after_failure(health, fails(reason, scope, **rest), made, policy)
 
 
+def subscription(
+    health: ProfileHealth, ended: int, reset: int, scope: Scope = Scope.PROFILE, **rest: Any
+) -> ProfileHealth:
+    return fail(health, ended, R.RATE_LIMIT, scope, category="subscription", reset_at_ms=T0 + reset, **rest)
+
+
 # --- what is written ----------------------------------------------------------------------------------------
 
 
@@ -105,7 +100,8 @@ def test_each_reason_writes_exactly_its_row(reason: R) -> None:
             assert is_blocked(health, "any", T0)
         case Mark.DISABLE:
             assert (health.disabled_until, health.disabled_reason) == (T0 + 10 * MINUTE, reason)
-            assert health.cooldown_until is None and is_blocked(health, "any", T0)
+            assert health.cooldown_until is None
+            assert is_blocked(health, "any", T0)
     if health is not HEALTHY:
         assert (health.error_count, dict(health.failure_counts), health.last_failure_at) == (
             1,
@@ -175,7 +171,8 @@ def test_ten_parallel_failures_climb_one_rung() -> None:
     health = HEALTHY
     for number in range(10):
         health = fail(health, number, took=5_000)
-    assert health.error_count == 1 and health.failure_counts == {R.RATE_LIMIT: 1}
+    assert health.error_count == 1
+    assert health.failure_counts == {R.RATE_LIMIT: 1}
     assert health.cooldown_until == T0 + 30 * SECOND
 
 
@@ -224,14 +221,16 @@ def test_passed_windows_are_dropped_by_the_next_write() -> None:
 def test_a_whole_window_is_not_lost_when_a_models_window_ends_later() -> None:
     health = fail(fail(HEALTHY, 0, R.AUTH), 5_000, R.RATE_LIMIT)
     assert (health.cooldown_until, health.cooldown_model) == (T0 + 5_000 + MINUTE, "m1")
-    assert is_blocked(health, "m2", T0 + 29_999) and not is_blocked(health, "m2", T0 + 30_000)
+    assert is_blocked(health, "m2", T0 + 29_999)
+    assert not is_blocked(health, "m2", T0 + 30_000)
     assert is_blocked(health, "m1", T0 + MINUTE)
 
 
 def test_of_two_windows_with_one_end_the_mirror_shows_the_whole_profile() -> None:
     health = fail(HEALTHY, 0, R.AUTH)
     health = fail(health, 0, R.RATE_LIMIT, took=5_000)
-    assert set(health.model_cooldowns) == {WHOLE, "m1"} and health.cooldown_model is None
+    assert set(health.model_cooldowns) == {WHOLE, "m1"}
+    assert health.cooldown_model is None
 
 
 # --- hints --------------------------------------------------------------------------------------------------
@@ -311,71 +310,6 @@ def test_a_disable_never_exceeds_its_cap_whatever_is_hinted() -> None:
     assert health.disabled_until == T0 + 20 * MINUTE
 
 
-# --- subscription blocks ------------------------------------------------------------------------------------
-
-
-def subscription(
-    health: ProfileHealth, ended: int, reset: int, scope: Scope = Scope.PROFILE, **rest: Any
-) -> ProfileHealth:
-    return fail(health, ended, R.RATE_LIMIT, scope, category="subscription", reset_at_ms=T0 + reset, **rest)
-
-
-def test_a_subscription_limit_is_stored_with_its_exact_reset() -> None:
-    health = subscription(HEALTHY, 0, 82 * HOUR + 7)
-    assert health.blocked_until == T0 + 82 * HOUR + 7
-    assert (health.blocked_reason, health.blocked_source) == ("subscription_limit", "codex_rate_limits")
-    assert health.blocked_model is None and health.cooldown_until is None and health.error_count == 1
-
-
-def test_no_reset_is_believed_beyond_the_cap() -> None:
-    assert subscription(HEALTHY, 0, 400 * DAY).blocked_until == T0 + 31 * DAY
-
-
-def test_the_source_of_a_block_may_be_told() -> None:
-    signal = ErrorSignal(details={"blocked_source": "wham"})
-    assert subscription(HEALTHY, 0, HOUR, signal=signal).blocked_source == "wham"
-
-
-def test_a_reset_that_has_passed_is_an_ordinary_limit() -> None:
-    health = subscription(HEALTHY, 0, 0)
-    assert health.blocked_until is None and health.cooldown_until == T0 + 30 * SECOND
-
-
-def test_a_rate_limit_while_a_matching_block_is_active_changes_nothing() -> None:
-    health = subscription(HEALTHY, 0, HOUR)
-    assert fail(health, MINUTE) is health
-    assert subscription(health, MINUTE, 9 * HOUR) is health
-    assert fail(health, HOUR + 1).cooldown_until is not None
-
-
-def test_a_model_block_leaves_other_models_and_account_limits_alone() -> None:
-    health = subscription(HEALTHY, 0, HOUR, Scope.MODEL)
-    assert health.blocked_model == "m1" and not is_blocked(health, "m2", T0)
-    assert fail(health, MINUTE) is health
-    assert is_blocked(fail(health, MINUTE, model="m2"), "m2", T0 + MINUTE)
-    assert is_blocked(fail(health, MINUTE, R.RATE_LIMIT, Scope.PROFILE), "m3", T0 + MINUTE)
-
-
-def test_two_model_blocks_live_side_by_side() -> None:
-    health = subscription(HEALTHY, 0, HOUR, Scope.MODEL)
-    health = subscription(health, MINUTE, 2 * HOUR, Scope.MODEL, model="m2")
-    assert unusable_until(health, "m1") == T0 + HOUR and unusable_until(health, "m2") == T0 + 2 * HOUR
-    assert not is_blocked(health, "m3", T0 + MINUTE)
-
-
-def test_an_account_block_keeps_the_models_longer_one() -> None:
-    health = subscription(HEALTHY, 0, 9 * HOUR, Scope.MODEL)
-    health = subscription(health, MINUTE, HOUR)
-    assert health.blocked_model is None and unusable_until(health, "m2") == T0 + HOUR
-    assert unusable_until(health, "m1") == T0 + 9 * HOUR
-
-
-def test_another_reason_never_moves_an_active_block() -> None:
-    health = subscription(HEALTHY, 0, HOUR)
-    later = fail(health, MINUTE, R.BILLING, category="subscription", reset_at_ms=T0 + 9 * HOUR)
-    assert later.blocked_until == T0 + HOUR and later.failure_counts[R.BILLING] == 1
-
-
 # --- success, probes, clearing ------------------------------------------------------------------------------
 
 
@@ -425,206 +359,5 @@ def test_expire_drops_each_passed_window_on_its_own() -> None:
     assert gone == ProfileHealth(
         error_count=3, failure_counts=health.failure_counts, last_failure_at=health.last_failure_at
     )
-    assert expire(HEALTHY, T0) is HEALTHY and expire(health, T0) is health
-
-
-# --- reading ------------------------------------------------------------------------------------------------
-
-
-def test_the_mirror_of_the_original_is_honoured_alone() -> None:
-    whole = ProfileHealth(cooldown_until=T0 + 9, cooldown_reason=R.TIMEOUT)
-    scoped = replace(whole, cooldown_model="m1")
-    assert is_blocked(whole, "m2", T0) and is_blocked(scoped, "m1", T0) and not is_blocked(scoped, "m2", T0)
-    assert block(whole, "m1", T0) == Block(T0 + 9, R.TIMEOUT, "cooling", False)
-    assert block(scoped, "m1", T0) == Block(T0 + 9, R.TIMEOUT, "cooling", True)
-    assert windows(replace(whole, cooldown_reason=None))[WHOLE].reason is R.UNKNOWN
-
-
-def test_the_originals_window_survives_our_next_write() -> None:
-    original = ProfileHealth(
-        cooldown_until=T0 + HOUR, cooldown_reason=R.AUTH, error_count=3, last_failure_at=T0 - HOUR
-    )
-    health = fail(original, 0)
-    assert health.model_cooldowns[WHOLE].until == T0 + HOUR and is_blocked(health, "m2", T0 + 59 * MINUTE)
-
-
-def test_a_mirror_that_ends_before_its_entry_adds_nothing() -> None:
-    entry = ModelCooldown(T0 + 9, R.TIMEOUT)
-    assert windows(
-        ProfileHealth(cooldown_until=T0 + 5, cooldown_model="m1", model_cooldowns={"m1": entry})
-    ) == {"m1": entry}
-
-
-def test_block_is_the_window_that_ends_last() -> None:
-    entry = ModelCooldown(T0 + 30, R.RATE_LIMIT)
-    health = ProfileHealth(disabled_until=T0 + 10, blocked_until=T0 + 20, model_cooldowns={"m1": entry})
-    assert block(health, "m1", T0) == Block(T0 + 30, R.RATE_LIMIT, "cooling", True)
-    assert block(health, "m2", T0) == Block(T0 + 20, R.RATE_LIMIT, "blocked", False)
-    assert block(replace(health, blocked_model="m1"), "m2", T0) == Block(
-        T0 + 10, R.UNKNOWN, "disabled", False
-    )
-    assert block(replace(health, blocked_model="m2"), "m2", T0) == Block(
-        T0 + 20, R.RATE_LIMIT, "blocked", True
-    )
-    assert block(health, "m1", T0 + 30) is None and block(HEALTHY, "m1", T0) is None
-
-
-def profile(name: str, **rest: Any) -> AuthProfile:
-    return AuthProfile(name, name.partition(":")[0], ProfileKind.API_KEY, **rest)
-
-
-def cooled(until: int, model: str = "m1", reason: R = R.RATE_LIMIT) -> ProfileHealth:
-    return ProfileHealth(model_cooldowns={model: ModelCooldown(T0 + until, reason)})
-
-
-CHAIN = (Candidate(ModelRef("a", "m1")), Candidate(ModelRef("b", "m2")))
-
-
-@pytest.mark.parametrize(
-    ("health", "expected"),
-    [
-        ({}, None),
-        ({"a:p1": cooled(3), "b:p1": cooled(40, "m2")}, 3),
-        ({"a:p1": cooled(3, "m9"), "b:p1": cooled(40, "m2")}, 40),
-        ({"a:p1": cooled(3), "a:p2": cooled(50), "b:p1": cooled(80, "m2")}, 50),
-        ({"a:p1": cooled(3, WHOLE, R.AUTH), "a:p2": cooled(50)}, 3),
-        ({"a:p1": cooled(3, reason=R.TIMEOUT), "a:p2": cooled(50)}, 3),
-        ({"a:p1": cooled(-5), "a:p2": cooled(50)}, -5),
-        ({"a:p3": cooled(3), "a:p4": cooled(2), "b:p1": cooled(80, "m2")}, 80),
-        ({"a:p5": cooled(3), "b:p1": cooled(80, "m2")}, 3),
-    ],
-    ids=[
-        "nothing",
-        "soonest",
-        "foreign",
-        "last-limit",
-        "other-first",
-        "timeout",
-        "passed",
-        "unusable",
-        "bound",
-    ],
-)
-def test_soonest_expiry_knows_the_chain(health: dict[str, ProfileHealth], expected: int | None) -> None:
-    names = ("a:p1", "a:p2", "a:p4", "a:p5")
-    view = View(
-        T0,
-        profiles={"a": (*map(profile, names), profile("a:p3", problem="expired")), "b": (profile("b:p1"),)},
-        health=health,
-        orders={"a": ("a:p1", "a:p2", "a:p3")},
-    )
-    chain = (replace(CHAIN[0], bound_profile="a:p5"), CHAIN[1])
-    assert soonest_expiry(chain, view) == (None if expected is None else T0 + expected)
-
-
-@pytest.mark.parametrize(
-    ("health", "expected"),
-    [
-        ({}, R.UNKNOWN),
-        ({"a:p1": cooled(9)}, R.RATE_LIMIT),
-        ({"a:p1": cooled(9), "a:p2": cooled(9, WHOLE, R.AUTH)}, R.AUTH),
-        ({"a:p1": cooled(9), "a:p2": ProfileHealth(failure_counts={R.AUTH_PERMANENT: 99})}, R.RATE_LIMIT),
-        ({"a:p1": ProfileHealth(failure_counts={R.TIMEOUT: 2, R.AUTH: 1})}, R.TIMEOUT),
-        ({"a:p3": cooled(9, WHOLE, R.AUTH)}, R.UNKNOWN),
-    ],
-)
-def test_the_reason_that_stands_for_all_profiles(health: dict[str, ProfileHealth], expected: R) -> None:
-    profiles = (profile("a:p1"), profile("a:p2"), profile("a:p3", problem="missing_credential"))
-    assert unavailable_reason(profiles, health, "m1", T0) is expected
-
-
-def test_without_profiles_nothing_is_known() -> None:
-    assert unavailable_reason((), {}, "m1", T0) is R.UNKNOWN
-
-
-# --- laws ---------------------------------------------------------------------------------------------------
-
-MODELS = ("m1", "m2", "m3")
-failures = st.builds(
-    fails,
-    st.sampled_from(R),
-    st.sampled_from([None, *Scope]),
-    category=st.sampled_from([None, "subscription"]),
-    retry_after_ms=st.none() | st.integers(-5, 400 * DAY),
-    reset_at_ms=st.none() | st.integers(T0 - DAY, T0 + 400 * DAY),
-)
-attempts = st.builds(
-    lambda started, took, model, profile, phase: Attempt(
-        "t", call(model, profile), Answered(), T0 + started, T0 + started + took, phase=phase
-    ),
-    st.integers(0, 3 * DAY),
-    st.integers(-MINUTE, 10 * MINUTE),
-    st.sampled_from(MODELS),
-    st.sampled_from(["a:p1", "inline-api-key:a", None]),
-    st.sampled_from(Phase),
-)
-histories = st.lists(st.tuples(failures, attempts), max_size=8)
-
-
-def play(history: list[tuple[Failure, Attempt]]) -> ProfileHealth:
-    health = HEALTHY
-    for failure, made in history:
-        health = after_failure(health, failure, made, POLICY)
-    return health
-
-
-@given(histories, failures, attempts)
-def test_law_applied_twice_equals_once(
-    history: list[tuple[Failure, Attempt]], failure: Failure, made: Attempt
-) -> None:
-    once = after_failure(play(history), failure, made, POLICY)
-    assert after_failure(once, failure, made, POLICY) is once
-
-
-@given(histories, failures, attempts)
-def test_law_a_failure_never_shortens_or_prolongs_an_active_window(
-    history: list[tuple[Failure, Attempt]], failure: Failure, made: Attempt
-) -> None:
-    before, at = play(history), max(made.started_ms, made.ended_ms)
-    after = after_failure(before, failure, made, POLICY)
-    for model in MODELS:
-        old, new = unusable_until(before, model), unusable_until(after, model)
-        assert new >= old or old <= at
-    for key, entry in before.model_cooldowns.items():
-        if entry.until > at:
-            assert after.model_cooldowns[key].until == entry.until
-    if before.disabled_until is not None and before.disabled_until > at:
-        assert after.disabled_until == before.disabled_until
-
-
-@given(histories, failures, attempts)
-def test_law_a_model_scoped_failure_touches_no_other_model(
-    history: list[tuple[Failure, Attempt]], failure: Failure, made: Attempt
-) -> None:
-    scoped = replace(failure, scope=Scope.MODEL)
-    if TRAITS[scoped.reason].marks is not Mark.MODEL_COOLDOWN or not isinstance(made.step, Call):
-        return
-    before, at = play(history), max(made.started_ms, made.ended_ms)
-    after = after_failure(before, scoped, made, POLICY)
-    for model in set(MODELS) - {made.step.candidate.ref.model}:
-        assert is_blocked(after, model, at) == is_blocked(before, model, at)
-
-
-@given(failures, attempts)
-def test_law_no_window_exceeds_its_clamp(failure: Failure, made: Attempt) -> None:
-    after, at = after_failure(HEALTHY, failure, made, POLICY), max(made.started_ms, made.ended_ms)
-    assert (after.cooldown_until or at) - at <= POLICY.hint_cap_ms
-    assert (after.disabled_until or at) - at <= POLICY.billing_max_ms
-    assert (after.blocked_until or at) - at <= POLICY.subscription_cap_ms
-
-
-@given(histories, st.sampled_from(MODELS), st.integers(0, 40 * DAY))
-def test_law_the_mirror_the_block_and_the_check_agree(
-    history: list[tuple[Failure, Attempt]], model: str, later: int
-) -> None:
-    health, now = play(history), T0 + later
-    entries = health.model_cooldowns
-    assert health.cooldown_until == max((entry.until for entry in entries.values()), default=None)
-    if health.cooldown_until is not None:
-        assert entries[health.cooldown_model or WHOLE].until == health.cooldown_until
-    found = block(health, model, now)
-    assert (found is not None) == is_blocked(health, model, now)
-    assert found is None or found.until_ms == unusable_until(health, model)
-    cleaned = expire(health, now)
-    assert [is_blocked(cleaned, m, now) for m in MODELS] == [is_blocked(health, m, now) for m in MODELS]
-    assert is_blocked(clear(health, now), model, now) is False
+    assert expire(HEALTHY, T0) is HEALTHY
+    assert expire(health, T0) is health

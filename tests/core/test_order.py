@@ -250,7 +250,8 @@ def test_law_a_permutation_changes_nothing_and_blocked_ones_are_last(
 
     allowed = None if explicit is None else {*explicit, pinned}
     expected = {p.id for p in profiles if p.problem is None and (allowed is None or p.id in allowed)}
-    assert {p.id for p in ranked} == expected and len(ranked) == len(expected)
+    assert {p.id for p in ranked} == expected
+    assert len(ranked) == len(expected)
     blocked = [is_blocked(health[p.id], "m", NOW) for p in ranked]
     assert blocked == sorted(blocked)
     ends = [unusable_until(health[p.id], "m") for p, off in zip(ranked, blocked, strict=True) if off]

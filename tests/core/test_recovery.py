@@ -96,7 +96,8 @@ def test_calls_are_the_candidates_own_without_denied_leases() -> None:
         made(LeaseDenied()),
         step(Skip(ONE, "x"), Passed(), 0, 0),
     )
-    assert calls(of, ONE) == (of.attempts[0],) and calls(of, TWO) == (of.attempts[2],)
+    assert calls(of, ONE) == (of.attempts[0],)
+    assert calls(of, TWO) == (of.attempts[2],)
 
 
 @pytest.mark.parametrize(

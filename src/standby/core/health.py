@@ -1,6 +1,6 @@
 """Law: what an attempt writes into a profile's health (SPEC 6.1, 7, REFERENCE 3).
 
-How windows are stored, and what they block, stands in `standby.core.windows`; its names are exported here too.
+How windows are stored, and what they block, stands in `standby.core.windows`; its names are given on here.
 """
 
 from collections.abc import Mapping

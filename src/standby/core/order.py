@@ -31,8 +31,8 @@ def rank(
 
     `order` is the explicit order (ids not in it are not tried, `()` means none), `bound` the credential that
     the configuration binds to the model. A user's pin comes first, then `bound`, then an automatic pin, each
-    while free. A user's pin and `bound` are tried even when the order leaves them out. With `user_pin` "lock" a
-    user's pin is all there is, if it belongs to these profiles at all.
+    while free. A user's pin and `bound` are tried even when the order leaves them out. With `user_pin` "lock"
+    a user's pin is all there is, if it belongs to these profiles at all.
     """
     if pin is not None and pin.source == "user" and policy.user_pin == "lock":
         locked = [profile for profile in profiles if profile.id == pin.profile_id]
@@ -89,7 +89,7 @@ def _round_robin(
     now_ms: int,
     policy: Policy,
 ) -> tuple[list[AuthProfile], list[AuthProfile]]:
-    """Free ones by kind, freshness, oldest use and id; blocked ones by expiry and id. A hot path: one pass."""
+    """Free ones by kind, freshness, oldest use and id; blocked ones by expiry and id. Hot: one pass."""
     usable = [profile for profile in profiles if profile.problem is None]
     if len(usable) < 2:
         return usable, []

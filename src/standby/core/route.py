@@ -13,7 +13,7 @@ from standby.core.values import RouteHealth, RouteKey
 COUNTED = frozenset(reason for reason, row in TRAITS.items() if row.marks is Mark.ROUTE) | {
     FailureReason.TIMEOUT
 }
-"""Failures of the route itself. A connection that could not be made is a timeout: it counts, and cools nobody."""
+"""Failures of the route itself. A connection not made is a timeout: it counts, and cools nobody."""
 
 
 def counts(reason: FailureReason) -> bool:
@@ -21,7 +21,7 @@ def counts(reason: FailureReason) -> bool:
     return reason in COUNTED
 
 
-def is_open(route: RouteHealth, now_ms: int) -> bool:  # noqa: ARG001 - every question here takes the time
+def is_open(route: RouteHealth, now_ms: int) -> bool:
     """Is the route held to be out of order? Only a success closes it: how long ago it opened says nothing."""
     return route.opened_at is not None
 

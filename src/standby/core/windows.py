@@ -2,7 +2,7 @@
 
 `model_cooldowns` holds every cooldown window by model; the key `"*"` (`WHOLE`) is that of the whole profile.
 `cooldown_until`, `cooldown_model` and `cooldown_reason` are derived: they mirror the entry that ends last,
-with `cooldown_model` None for the whole profile. A file of the original has the mirror alone: both are honoured.
+with `cooldown_model` None for the whole profile. The original's files have the mirror alone: both count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def is_blocked(health: ProfileHealth, model: str, now_ms: int) -> bool:
 
 
 def unusable_until(health: ProfileHealth, model: str) -> int:
-    """When the last window over `model` ends, ms since the epoch; it may have passed; 0 when there is none."""
+    """When the last window over `model` ends, ms since the epoch; maybe passed; 0 when there is none."""
     end: int | None
     until = health.disabled_until or 0
     if (end := health.blocked_until) is not None and end > until and health.blocked_model in (None, model):
