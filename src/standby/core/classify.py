@@ -1,0 +1,90 @@
+"""Law: the first rule that holds names the failure; no signal is without a verdict and none makes this raise (SPEC 6)."""
+
+from standby.core.reasons import TRAITS, FailureReason
+from standby.core.rules import ATTRIBUTED, LAST, OTHERS
+from standby.core.rules.book import Book, Evidence
+from standby.core.rules.rule import Rule
+from standby.core.rules.text import identifier, normalise
+from standby.core.values import ErrorSignal, Failure
+
+_NAMING = frozenset(
+    "code type status reason kind category error_code errorcode error_type errortype __type exception fault finish answer subcode "
+    "blockreason rate_limit_reached_type codex_error_info native_code quotaid statuscode error_info".split()
+)
+"""Details whose last path member is one of these name something."""
+_PLAIN = frozenset({"", "0", "200"})
+_UNSAID = frozenset({"fallback.unmatched", "fallback.request", "fallback.client", "fallback.5xx", "fallback.429"})
+"""Verdicts by status alone, after which the quoted parts of the text are looked at as well."""
+
+
+def classify(signal: ErrorSignal) -> Failure:
+    """The verdict on a signal: pure, total, linear in the bounded signal. Flags default to the reason's traits (SPEC 6.1)."""
+    names = _names(signal)
+    text = normalise(signal.message)
+    book = ATTRIBUTED.get(signal.provider, OTHERS)
+    rule = _first(book, signal, names, text)
+    if rule.id in _UNSAID and " q " in text and signal.status not in (400, 422):
+        again = _first(book, signal, names, normalise(signal.message, quoted=True))
+        rule = rule if again.id in _UNSAID else again
+    return _verdict(rule, signal)
+
+
+def _first(book: Book, signal: ErrorSignal, names: frozenset[str], text: str) -> Rule:
+    return book.first(Evidence(names, signal.status, text, signal.headers, signal.body)) or LAST
+
+
+def _names(signal: ErrorSignal) -> frozenset[str]:
+    """Everything that structure calls the failure, for comparison."""
+    found: set[str] = set()
+    for value in (signal.code, signal.type):
+        _name(found, value)
+    for path, value in signal.details.items():
+        if path.rpartition(".")[2].lower() in _NAMING or path.startswith("exception."):
+            _name(found, value)
+    if signal.where in {"output", "tool_result"}:
+        found.add("where_output")
+    if signal.caller_abort:
+        found.add("caller_abort")
+    if signal.silent:
+        found.add("silent")
+    if signal.phase.value in {"local", "connect"}:
+        found.add(f"phase_{signal.phase.value}")
+    if signal.param:
+        found.add("param")
+    return frozenset(found)
+
+
+def _name(found: set[str], value: str) -> None:
+    """`A.B`, `a#B` and `A:detail` are known by the whole and by the part that names the kind."""
+    if value in _PLAIN:
+        return
+    found.add(identifier(value[:200]))
+    for sign in "#:./":
+        if sign in value:
+            found.add(identifier(value.rpartition("#")[2] if sign == "#" else value.partition(sign)[0]))
+
+
+def _verdict(rule: Rule, signal: ErrorSignal) -> Failure:
+    traits = TRAITS[rule.reason]
+    retry = traits.retry_same and not rule.long if rule.retry is None else rule.retry
+    return Failure(
+        reason=rule.reason,
+        rule=rule.id,
+        scope=traits.scope if rule.scope is None else rule.scope,
+        retry_same=retry,
+        rotate=traits.rotate if rule.rotate is None else rule.rotate,
+        fallback=traits.fallback if rule.fallback is None else rule.fallback,
+        signal=signal,
+        category=_category(rule, signal),
+        retry_after_ms=signal.retry_after_ms,
+        reset_at_ms=signal.reset_at_ms,
+        long_window=rule.long,
+    )
+
+
+def _category(rule: Rule, signal: ErrorSignal) -> str | None:
+    """A refusal's category is the provider's own word where there is one."""
+    if rule.reason is not FailureReason.REFUSAL or rule.category not in (None, "policy"):
+        return rule.category
+    said = next((value for path, value in signal.details.items() if path.endswith("category") and value), None)
+    return said or rule.category

@@ -1,0 +1,121 @@
+"""Law: rules are compiled and indexed once; finding the first that holds touches only those that could (SPEC 6)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from standby.core.rules.rule import Family, Rule
+from standby.core.rules.text import Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What rules are held against."""
+
+    names: frozenset[str]
+    status: int | None
+    text: str
+    headers: Mapping[str, str]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A rule with its phrases compiled."""
+
+    rule: Rule
+    codes: frozenset[str]
+    text: tuple[Phrase, ...]
+    also: tuple[Phrase, ...]
+    unless: tuple[Phrase, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> "Entry":
+        """Compile."""
+        text, also, unless = (tuple(map(Phrase.compile, group)) for group in (rule.text, rule.also, rule.unless))
+        return cls(rule, frozenset(rule.code), text, also, unless)
+
+    def holds(self, seen: Evidence) -> bool:
+        """Whether all the evidence of the rule is there."""
+        rule = self.rule
+        if rule.code and self.codes.isdisjoint(seen.names):
+            return False
+        if rule.status and not _status(rule.status, seen.status):
+            return False
+        if rule.body and seen.body not in rule.body:
+            return False
+        if rule.header and not any(part in seen.headers.get(name, "\0") for name, part in rule.header):
+            return False
+        text = seen.text
+        return _any(self.text, text) and _any(self.also, text) and not (self.unless and _any(self.unless, text))
+
+
+class Book:
+    """The rules that apply to one provider, in order, with their indexes."""
+
+    __slots__ = ("_always", "_cjk", "_code", "_entries", "_word")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._entries = tuple(map(Entry.of, rules))
+        self._code: dict[str, list[int]] = {}
+        self._word: dict[str, list[int]] = {}
+        self._always: list[int] = []
+        self._cjk: list[int] = []
+        for place, entry in enumerate(self._entries):
+            self._file(place, entry)
+
+    def _file(self, place: int, entry: Entry) -> None:
+        if entry.codes:
+            for code in entry.codes:
+                self._code.setdefault(code, []).append(place)
+        elif not entry.text:
+            self._always.append(place)
+        else:
+            for phrase in entry.text:
+                shelf = self._cjk if phrase.cjk else self._word.setdefault(phrase.anchor, []) if phrase.anchor else self._always
+                shelf.append(place)
+
+    def first(self, seen: Evidence) -> Rule | None:
+        """The first rule that holds."""
+        places = set(self._always)
+        code, word = self._code, self._word
+        for name in seen.names:
+            if name in code:
+                places.update(code[name])
+        for token in set(seen.text.split()):
+            if token in word:
+                places.update(word[token])
+        if not seen.text.isascii():
+            places.update(self._cjk)
+        for place in sorted(places):
+            if self._entries[place].holds(seen):
+                return self._entries[place].rule
+        return None
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in order."""
+        return tuple(entry.rule for entry in self._entries)
+
+
+def bind(first: Iterable[Rule], families: Iterable[Family], common: Iterable[Rule]) -> tuple[dict[str, Book], Book]:
+    """(a book for each named provider, the book for all others)."""
+    first, families, common = tuple(first), tuple(families), tuple(common)
+    providers = {name for family in families for name in family.providers}
+    books = {
+        name: Book((*first, *(rule for family in families if name in family.providers for rule in family.rules), *common))
+        for name in sorted(providers)
+    }
+    return books, Book((*first, *common))
+
+
+def _status(wanted: tuple[int, ...], status: int | None) -> bool:
+    return (status or 0) in wanted or (status or 0) // 100 in wanted
+
+
+def _any(phrases: tuple[Phrase, ...], text: str) -> bool:
+    if not phrases:
+        return True
+    for phrase in phrases:
+        if phrase.within(text):
+            return True
+    return False

@@ -1,0 +1,52 @@
+"""Law: the hosted model vendors' own names and wordings, each for itself."""
+
+from standby.core.reasons import FailureReason as R
+from standby.core.reasons import Scope as S
+from standby.core.rules.rule import Family, Rule
+
+XAI = Family(frozenset({"xai"}), (
+    Rule("xai.credits", R.BILLING, text=("used all available credits", "run out of credits", "monthly spending limit", "purchase more credits", "raise your spending limit", "need a grok subscription", "any credits or licenses", "add credits")),
+    Rule("xai.rate", R.RATE_LIMIT, text=("rate limit exceeded", "too many requests")),
+    Rule("xai.generation", R.SERVER_ERROR, text=("internal error during token generation",)),
+))  # fmt: skip
+MISTRAL = Family(frozenset({"mistral"}), (
+    Rule("mistral.tier", R.RATE_LIMIT, text=("service tier capacity exceeded",)),
+    Rule("mistral.tier_code", R.RATE_LIMIT, code=("3505", "service_tier_capacity_exceeded", "1300", "rate_limited")),
+    Rule("mistral.prompt", R.CONTEXT_OVERFLOW, code=("3051", "invalid_request_prompt_too_long")),
+    Rule("mistral.model", R.MODEL_NOT_FOUND, code=("1500", "invalid_model")),
+    Rule("mistral.overloaded", R.OVERLOADED, code=("3500", "service_unavailable"), status=(503,)),
+    Rule("mistral.transcript", R.FORMAT, code=("3230", "invalid_request_message_order")),
+))  # fmt: skip
+DEEPSEEK = Family(frozenset({"deepseek"}), (
+    Rule("deepseek.balance", R.BILLING, text=("insufficient balance",)),
+    Rule("deepseek.risk", R.REFUSAL, text=("content exists risk",), category="policy"),
+))  # fmt: skip
+TOGETHER = Family(frozenset({"together"}), (
+    Rule("together.concurrency", R.RATE_LIMIT, text=("concurrency limit breached", "concurrency limit reached"), scope=S.PROFILE),
+    Rule("together.model_rate", R.RATE_LIMIT, code=("model_rate_limit",)),
+    Rule("together.dynamic", R.RATE_LIMIT, code=("dynamic_request_limited", "dynamic_token_limited")),
+    Rule("together.credits", R.BILLING, code=("credit_limit", "credit_limit_exceeded")),
+))  # fmt: skip
+COHERE = Family(frozenset({"cohere"}), (
+    Rule("cohere.trial", R.RATE_LIMIT, text=("trial key ... limited to ... month", "trial key ... calls month", "limited to 1000 api calls"), scope=S.PROFILE, long=True),
+    Rule("cohere.trial_minute", R.RATE_LIMIT, text=("trial key",), scope=S.PROFILE),
+    Rule("cohere.overflow", R.CONTEXT_OVERFLOW, text=("too many tokens",)),
+    Rule("cohere.blocked", R.AUTH_PERMANENT, text=("account has been blocked", "api key has been blocked")),
+))  # fmt: skip
+HUGGINGFACE = Family(frozenset({"huggingface"}), (
+    Rule("huggingface.credits", R.BILLING, text=("monthly included credits", "included credits")),
+    Rule("huggingface.overloaded", R.OVERLOADED, code=("overloaded",)),
+    Rule("huggingface.loading", R.OVERLOADED, text=("is currently loading",)),
+    Rule("huggingface.too_large", R.MODEL_NOT_FOUND, text=("too large to be loaded automatically", "no inference provider")),
+    Rule("huggingface.generation", R.SERVER_ERROR, code=("generation", "incomplete_generation")),
+    Rule("huggingface.overflow", R.CONTEXT_OVERFLOW, text=("max new tokens must be", "must have less than")),
+))  # fmt: skip
+NVIDIA = Family(frozenset({"nvidia-nim"}), (
+    Rule("nvidia.credits", R.BILLING, text=("cloud credits expired", "credits expired", "out of credits")),
+    Rule("nvidia.function", R.MODEL_NOT_FOUND, text=("not found for account", "end of life")),
+    Rule("nvidia.degraded", R.OVERLOADED, text=("degraded function cannot be invoked",)),
+))  # fmt: skip
+PERPLEXITY = Family(frozenset({"perplexity"}), (
+    Rule("perplexity.quota", R.BILLING, text=("exceeded your current quota",)),
+))  # fmt: skip
+FAMILIES = (XAI, MISTRAL, DEEPSEEK, TOGETHER, COHERE, HUGGINGFACE, NVIDIA, PERPLEXITY)

@@ -1,0 +1,31 @@
+"""Law: self-hosted engines speak in their own words; a machine of ours has no account to blame."""
+
+from standby.core.reasons import FailureReason as R
+from standby.core.reasons import Scope as S
+from standby.core.rules.rule import Family, Rule
+
+VLLM = Family(frozenset({"vllm"}), (
+    Rule("vllm.engine", R.SERVER_ERROR, text=("enginecore encountered an issue", "engine is dead", "engine loop is not running", "enginedeaderror")),
+    Rule("vllm.flags", R.FORMAT, text=("tool choice requires", "enable auto tool choice"), fallback=True, category="capability"),
+    Rule("vllm.multimodal", R.FORMAT, text=("is not a multimodal model", "at most ... image"), fallback=True, category="capability"),
+))  # fmt: skip
+LMSTUDIO = Family(frozenset({"lmstudio"}), (
+    Rule("lmstudio.overflow", R.CONTEXT_OVERFLOW, text=("number of tokens to keep from the initial prompt", "reached context length", "context overflow")),
+    Rule("lmstudio.no_model", R.MODEL_NOT_FOUND, text=("no models loaded", "model unloaded", "failed to load model")),
+    Rule("lmstudio.crash", R.SERVER_ERROR, text=("model has crashed", "the model has crashed", "channel error")),
+))  # fmt: skip
+LLAMACPP = Family(frozenset({"llamacpp"}), (
+    Rule("llamacpp.overflow", R.CONTEXT_OVERFLOW, code=("exceed_context_size_error",)),
+    Rule("llamacpp.loading", R.OVERLOADED, text=("loading model",)),
+    Rule("llamacpp.slots", R.OVERLOADED, text=("no slot available",)),
+))  # fmt: skip
+OLLAMA = Family(frozenset({"ollama", "ollama-cloud"}), (
+    Rule("ollama.window", R.RATE_LIMIT, text=("weekly usage limit", "hourly usage limit", "daily usage limit", "session usage limit", "usage limit"), scope=S.PROFILE, long=True),
+    Rule("ollama.pull", R.MODEL_NOT_FOUND, text=("try pulling it first", "model q not found", "model ... not found")),
+    Rule("ollama.busy", R.OVERLOADED, text=("server busy", "maximum pending requests exceeded")),
+    Rule("ollama.tools", R.FORMAT, text=("does not support tools", "does not support thinking", "does not support generate", "does not support chat"), fallback=True, category="capability"),
+    Rule("ollama.overflow", R.CONTEXT_OVERFLOW, text=("input length exceeds", "context length", "too many tokens", "context window", "truncating input ... too long")),
+    Rule("ollama.memory", R.SERVER_ERROR, text=("requires more system memory", "model requires more", "unable to allocate"), scope=S.MODEL, retry=False, rotate=False),
+    Rule("ollama.runner", R.SERVER_ERROR, text=("runner process", "stream ended without a final response", "an error was encountered while running the model", "unexpected server status")),
+))  # fmt: skip
+FAMILIES = (VLLM, LMSTUDIO, LLAMACPP, OLLAMA)

@@ -1,0 +1,65 @@
+"""Law: one collector takes every fact of a failure; the outermost code and type win, every prose is kept once."""
+
+from dataclasses import dataclass, field
+
+from standby.signals.bounds import DETAILS, IDENT, MESSAGE, clip
+
+
+@dataclass(slots=True)
+class Facts:
+    """What was found so far. Strings as the provider wrote them, bounded."""
+
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    status: int | None = None
+    body: str = "none"
+    prose: list[str] = field(default_factory=list)
+    details: dict[str, str] = field(default_factory=dict)
+    failed: bool = False
+    """An error object, error event or error text was seen."""
+    finish: str = ""
+    """Why the provider says that it stopped (`stop_reason`, `finish_reason`, ...)."""
+    content: bool | None = None
+    """Whether a success-shaped body carried any content; None when the body was none."""
+    visited: int = 0
+
+    def name(self, *, code: object = None, kind: object = None, param: object = None) -> None:
+        """Take a code, type or parameter name unless there is one."""
+        self.code = self.code or _ident(code)
+        self.type = self.type or _ident(kind)
+        self.param = self.param or _ident(param)
+
+    def say(self, text: object) -> None:
+        """Take prose; what is already part of the kept prose is not repeated."""
+        if isinstance(text, str) and (text := clip(text.strip())) and not any(text in had for had in self.prose):
+            if len(self.prose) < 8:
+                self.prose.append(text)
+
+    def note(self, path: str, value: object) -> None:
+        """Take a scalar leaf."""
+        if len(self.details) < DETAILS and path not in self.details and isinstance(value, (str, int, float, bool)):
+            text = str(value) if not isinstance(value, bool) else str(value).lower()
+            self.details[path[-120:]] = text[:IDENT]
+
+    def stop(self, reason: object) -> None:
+        """Take a finish reason unless there is one."""
+        if isinstance(reason, str) and reason and not self.finish:
+            self.finish = reason[:IDENT]
+
+    @property
+    def message(self) -> str:
+        """All prose, the outermost first, bounded."""
+        return clip(" | ".join(self.prose), MESSAGE)
+
+
+def _ident(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e12:
+        value = int(value)
+    return str(value).strip()[:IDENT] if isinstance(value, (str, int, float)) and abs(_size(value)) < 1e30 else ""
+
+
+def _size(value: str | int | float) -> float:
+    return 0.0 if isinstance(value, str) else min(max(float(min(max(value, -(10**30)), 10**30)), -1e30), 1e30)
