@@ -209,6 +209,11 @@ def test_a_name_that_means_nothing_gets_advice(text: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+def test_several_near_names_are_all_told() -> None:
+    with pytest.raises(ValueError, match=r"did you mean groq/shared or together/shared\?$"):
+        resolve_ref("sharde", {}, KNOWN, PROVIDERS)
+
+
 def test_nearest_is_short_and_ordered() -> None:
     names = ["aa/model-1", "bb/model-2", "cc/model-33", "dd/model-4", "ee/other"]
     assert nearest("model-1", names) == ("aa/model-1", "bb/model-2", "dd/model-4")
