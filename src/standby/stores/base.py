@@ -8,6 +8,10 @@ from standby.core.values import ProfileHealth, RouteHealth, RouteKey, Session
 from standby.credentials import Credential
 
 
+MAX_TURNS = 2_000
+"""Recorded turns that a machine store keeps; the oldest go first."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuthSnapshot:
     """One agent's auth state at one instant (SPEC 5)."""

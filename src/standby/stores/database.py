@@ -20,6 +20,8 @@ from standby.stores.files import (
 
 BUSY_MS = 2_000
 """How long to wait for another process's write."""
+CHECKPOINT_MS = 100
+"""How long emptying the write-ahead log waits for readers; it is tried again."""
 JOURNAL_LIMIT = 4 * 1024 * 1024
 """The write-ahead log is cut back to this many bytes."""
 FIRST_SOUND = (3, 51, 3)
@@ -175,8 +177,13 @@ class Database:
     def empty_journal(self) -> bool:
         """Move the write-ahead log into the file and cut it to nothing, so that no old page stays there.
         False while a reader of another process is in the way."""
+        connection = self.connection()
         with self.errors():
-            busy, _, _ = next(iter(self.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")))
+            connection.set_busy_timeout(CHECKPOINT_MS)
+            try:
+                busy, _, _ = next(iter(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")))
+            finally:
+                connection.set_busy_timeout(BUSY_MS)
         return not busy
 
     def drop(self) -> None:

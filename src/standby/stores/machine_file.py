@@ -15,7 +15,6 @@ from standby.errors import SessionConflict, StandbyError
 from standby.stores import machine_schema
 from standby.stores.base import HeldLease, RefreshIntent, TurnRecord
 from standby.stores.database import Database
-from standby.stores.memory import MAX_TURNS
 from standby.stores.overlay import Held
 from standby.stores.records import decode_route, decode_session, decode_turn, encode_session, encode_turn
 from standby.stores.trouble import Trouble
@@ -35,7 +34,8 @@ RouteChange = Callable[[RouteHealth], RouteHealth]
 class MachineFile:
     """Belongs to the writer thread, but for `routes` and `hold_route`."""
 
-    def __init__(self, path: Path, clock: Clock, *, vfs: str | None = None) -> None:
+    def __init__(self, path: Path, clock: Clock, *, max_turns: int, vfs: str | None = None) -> None:
+        self._max_turns = max_turns
         self._database = Database(path, vfs=vfs)
         self._clock = clock
         self._trouble = Trouble(f"state in {path}")
@@ -199,7 +199,7 @@ class MachineFile:
             with self._database.writing() as connection:
                 query = f"INSERT OR REPLACE INTO turns ({TURN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
                 connection.execute(query, (*values, encode_turn(record)))
-                connection.execute(prune, (MAX_TURNS,))
+                connection.execute(prune, (self._max_turns,))
             self._trouble.end()
         except StandbyError as error:
             self._trouble.begin(error)

@@ -21,8 +21,8 @@ TABLES = (
     "updated_at INTEGER NOT NULL, PRIMARY KEY (provider, model, endpoint))",
     "CREATE TABLE IF NOT EXISTS turns (id TEXT PRIMARY KEY, agent TEXT NOT NULL, session_key TEXT, "
     "started_ms INTEGER NOT NULL, ended_ms INTEGER, outcome TEXT NOT NULL, record_json TEXT NOT NULL) STRICT",
-    "CREATE INDEX IF NOT EXISTS turns_newest ON turns (started_ms)",
-    "CREATE INDEX IF NOT EXISTS turns_of_session ON turns (session_key, started_ms)",
+    "CREATE INDEX IF NOT EXISTS turns_newest ON turns (started_ms DESC, id)",
+    "CREATE INDEX IF NOT EXISTS turns_of_session ON turns (session_key, started_ms DESC, id)",
     "CREATE TABLE IF NOT EXISTS refresh_intents (identity TEXT PRIMARY KEY, profile_id TEXT NOT NULL, "
     "generation INTEGER NOT NULL, started_ms INTEGER NOT NULL, owner TEXT NOT NULL, token_hash TEXT NOT NULL) STRICT",
 )

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from standby.core.values import CLOSED, HEALTHY, ProfileHealth, RouteHealth, RouteKey, Session
 from standby.credentials import Credential
 from standby.errors import SessionConflict
-from standby.stores.base import AuthSnapshot, HeldLease, RefreshIntent, TurnRecord
+from standby.stores.base import MAX_TURNS, AuthSnapshot, HeldLease, RefreshIntent, TurnRecord
 from standby.stores.changes import cleaned_order, ordered_without, same_secrets, touched
-
-MAX_TURNS = 2_000
-"""Recorded turns kept; older ones go first."""
 
 
 class MemoryAuthStore:
@@ -101,7 +98,8 @@ class MemoryAuthStore:
 class MemoryMachineStore:
     """`MachineStore` without I/O. Never raises StoreUnavailable."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_turns: int = MAX_TURNS) -> None:
+        self._max_turns = max_turns
         self._sessions: dict[tuple[str, str], Session] = {}
         self._leases: dict[str, HeldLease] = {}
         self._fence = 0
@@ -136,6 +134,8 @@ class MemoryMachineStore:
         """Grant, unless somebody else holds it."""
         held = self._leases.get(name)
         if held and held.owner != owner and held.until_ms > now_ms:
+            # after the clock was set back a lease must not last longer than one term from now
+            self._leases[name] = dataclasses.replace(held, until_ms=min(held.until_ms, now_ms + ttl_ms))
             return None
         self._fence += 1
         granted = HeldLease(name, owner, self._fence, now_ms + ttl_ms)
@@ -177,7 +177,7 @@ class MemoryMachineStore:
         """Insert or replace."""
         self._turns.pop(record.id, None)
         self._turns[record.id] = record
-        if len(self._turns) > MAX_TURNS:
+        if len(self._turns) > self._max_turns:
             del self._turns[min(self._turns.values(), key=lambda turn: turn.started_ms).id]
 
     async def turn(self, turn_id: str) -> TurnRecord | None:

@@ -106,7 +106,8 @@ class Shown:
     def touch(self, profile_id: str, touch: Touch) -> None:
         """A profile was used."""
         with self._lock:
-            self._touches[profile_id] = touch
+            earlier = self._touches.get(profile_id, touch)
+            self._touches[profile_id] = Touch(touch.provider, max(earlier.at_ms, touch.at_ms))
             self.current = touched(self.current, profile_id, touch.provider, touch.at_ms)
 
     def hold(

@@ -7,7 +7,7 @@ from typing import Self
 from standby.clock import Clock
 from standby.core.values import RouteHealth, RouteKey, Session
 from standby.errors import StoreUnavailable
-from standby.stores.base import HeldLease, RefreshIntent, TurnRecord
+from standby.stores.base import MAX_TURNS, HeldLease, RefreshIntent, TurnRecord
 from standby.stores.machine_file import MachineFile
 from standby.stores.writer import Writer
 
@@ -22,12 +22,13 @@ class SqliteMachineStore:
         self._file, self._writer = file, writer
 
     @classmethod
-    async def open(cls, path: Path, *, clock: Clock, vfs: str | None = None) -> Self:
-        """Open the file, or create it (0600). `vfs` names an apsw VFS, for fault tests.
+    async def open(cls, path: Path, *, clock: Clock, max_turns: int = MAX_TURNS, vfs: str | None = None) -> Self:
+        """Open the file, or create it (0600). The newest `max_turns` recorded turns are kept. `vfs` names an apsw VFS,
+        for fault tests.
 
         Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk, a newer schema),
         StoreUnavailable."""
-        file = MachineFile(path, clock, vfs=vfs)
+        file = MachineFile(path, clock, max_turns=max_turns, vfs=vfs)
         writer = Writer("machine", file.tick, file.finish)
         try:
             await writer.run(file.start)
@@ -80,7 +81,7 @@ class SqliteMachineStore:
             return self._file.hold_route(key, change)
 
     async def record_turn(self, record: TurnRecord) -> None:
-        """Insert or replace a turn's record; the newest 2,000 are kept."""
+        """Insert or replace a turn's record; the newest ones are kept."""
         await self._writer.run(lambda: self._file.record_turn(record))
 
     async def turn(self, turn_id: str) -> TurnRecord | None:
