@@ -73,6 +73,9 @@ class Credentials(Protocol):
     def profiles(self) -> Mapping[str, tuple[AuthProfile, ...]]:
         """All profiles by provider; a snapshot in memory."""
 
+    def orders(self) -> Mapping[str, tuple[str, ...]]:
+        """Explicit orders by provider: the stored override, else `auth.order` (SPEC 5.1)."""
+
     async def resolve(self, profile_id: str) -> Credential:
         """The credential with its secret resolved. Raises CredentialProblem."""
 

@@ -24,7 +24,9 @@ class ModelRef:
         """Split at the first slash. Raises ValueError when either side is empty."""
         provider, slash, model = text.strip().partition("/")
         if not (slash and provider.strip() and model.strip()):
-            raise ValueError(f"{text!r} is not a model reference: write provider/model, such as openai/gpt-5.6")
+            raise ValueError(
+                f"{text!r} is not a model reference: write provider/model, such as openai/gpt-5.6"
+            )
         return cls(provider.strip().lower(), model.strip())
 
     def __str__(self) -> str:
@@ -277,6 +279,19 @@ class Candidate:
     def route(self) -> RouteKey:
         """The breaker's key."""
         return RouteKey(self.ref.provider, self.ref.model, self.endpoint)
+
+    @property
+    def provider(self) -> str:
+        """The provider's id."""
+        return self.ref.provider
+
+    @property
+    def model(self) -> str:
+        """The provider's name of the model."""
+        return self.ref.model
+
+    def __str__(self) -> str:
+        return str(self.ref)
 
 
 @dataclass(frozen=True, slots=True)

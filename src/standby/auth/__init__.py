@@ -1,0 +1,1 @@
+"""Accounts: where secrets come from and whether they can be used."""

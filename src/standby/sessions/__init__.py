@@ -1,0 +1,1 @@
+"""Sessions: what persists of a conversation."""
