@@ -186,6 +186,12 @@ def test_a_failure_of_the_same_incident_still_gets_the_window_that_its_model_lac
     assert not is_blocked(health, "m3", T0 + 10)
 
 
+def test_an_older_failure_that_comes_late_counts_at_least_one_and_moves_no_time_back() -> None:
+    health = fail(ProfileHealth(last_failure_at=T0 + 10), 0, took=5_000)
+    assert (health.error_count, health.last_failure_at) == (1, T0 + 10)
+    assert health.cooldown_until == T0 + 30 * SECOND
+
+
 def test_a_second_models_failure_climbs_but_never_widens_the_first() -> None:
     health = fail(fail(HEALTHY, 0), 5_000, model="m2")
     assert health.model_cooldowns["m1"].until == T0 + 30 * SECOND

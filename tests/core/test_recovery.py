@@ -289,6 +289,7 @@ def test_a_long_hint_goes_elsewhere_or_is_honoured_in_full(
 
 def test_the_hint_of_a_transient_failure_is_bounded_by_the_window_alone() -> None:
     assert plan(turn(made(R.OVERLOADED, retry_after_ms=61_000)), other=True) == Retry(T0 + 61_000, 1, 9)
+    assert plan(turn(made(R.OVERLOADED, retry_after_ms=90_000)), other=True) == Retry(T0 + 90_000, 1, 9)
     assert plan(turn(made(R.OVERLOADED, retry_after_ms=90_001)), other=True) == NoRetry("window_exhausted")
 
 

@@ -109,8 +109,10 @@ def _round_robin(
                 continue
             used += health.last_used or 0
         tier = kinds[kind]
-        if kind is aging and not _is_fresh(profile, now_ms):
-            tier += 1
+        if kind is aging:
+            expires = profile.expires_ms  # one without a date counts as valid
+            if expires is not None and expires <= now_ms:
+                tier += 1
         keys, members = tiers[tier]
         keys.append(used)
         members.append(profile)
@@ -127,11 +129,6 @@ def _by_key(keys: list[int], members: list[AuthProfile]) -> list[AuthProfile]:
     ids = [member.id for member in members]
     by_id = sorted(range(len(ids)), key=ids.__getitem__)
     return [members[at] for at in sorted(by_id, key=keys.__getitem__)]
-
-
-def _is_fresh(profile: AuthProfile, now_ms: int) -> bool:
-    """Does its access token still hold? One without a date does."""
-    return profile.expires_ms is None or profile.expires_ms > now_ms
 
 
 def _as_given(
