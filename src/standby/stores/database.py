@@ -67,19 +67,14 @@ def check_library(version: str | None = None) -> None:
 class Database:
     """One database file and this thread's connection to it: opened when needed, dropped when it went bad.
 
-    Everything but the constructor and `pid_changed` belongs to the one thread that uses it."""
+    Everything but the constructor belongs to the one thread that uses it."""
 
     def __init__(self, path: Path, *, read_only: bool = False, vfs: str | None = None) -> None:
         self.path = resolved(path)
-        self.pid = os.getpid()
         self._read_only, self._vfs = read_only, vfs
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._seen: int | None = None
-
-    def pid_changed(self) -> bool:
-        """Whether this process is a fork of the one that opened the file: the connection is not ours then."""
-        return os.getpid() != self.pid
 
     def prepare(self) -> bool:
         """Create the file when it is missing; True when this made it. Raises Misconfigured, StoreUnavailable."""
@@ -147,6 +142,8 @@ class Database:
     def writing(self) -> Iterator[apsw.Connection]:
         """One change: all of it, durably, or nothing. Takes the write lock before it reads."""
         with self.errors():
+            if self.connection().readonly("main"):
+                self.drop()  # it was opened while the file could not be written; it may be otherwise by now
             connection = self.connection()
             with _ended(connection):
                 connection.execute("BEGIN IMMEDIATE")
@@ -190,6 +187,12 @@ class Database:
         """Close the connection."""
         _quietly_close(self._connection)
         self._connection = None
+
+
+def has_table(connection: apsw.Connection, name: str) -> bool:
+    """Asked in SQL: what the library knows by itself may be from before another process made the table."""
+    query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
 
 
 def _configure(connection: apsw.Connection, read_only: bool) -> None:

@@ -7,6 +7,7 @@ import apsw
 
 from standby.errors import StoreUnavailable
 from standby.stores.authdoc import Document
+from standby.stores.database import has_table
 from standby.stores.jsontext import BadRow, parse_object, render
 
 
@@ -22,7 +23,7 @@ class Cell:
 
     def text(self, connection: apsw.Connection) -> Any:
         """What the cell holds, whatever its type; None when there is no such row or table."""
-        if not connection.table_exists("main", self.table):
+        if not has_table(connection, self.table):
             return None
         row = connection.execute(self.select).fetchone()
         return None if row is None else row[0]
@@ -47,7 +48,7 @@ class Cell:
 
     def remove(self, connection: apsw.Connection) -> None:
         """Delete the row."""
-        if connection.table_exists("main", self.table):
+        if has_table(connection, self.table):
             connection.execute(self.delete)
 
 

@@ -7,7 +7,7 @@ import apsw
 
 from standby.errors import StandbyError
 from standby.stores.authdoc import Document
-from standby.stores.database import Database
+from standby.stores.database import Database, has_table
 from standby.stores.files import check_local
 from standby.stores.jsontext import BadRow, parse_object
 
@@ -59,7 +59,7 @@ class SharedBase:
 
 
 def _document(connection: apsw.Connection, key: str, problems: list[str]) -> Document:
-    if not connection.table_exists("main", TABLE):
+    if not has_table(connection, TABLE):
         return {}
     row = connection.execute(SELECT, (key,)).fetchone()
     try:

@@ -58,7 +58,8 @@ class Writer:
         self._tick, self._last = tick, last
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._closed = False
+        self._closed = self._ended = False
+        self._waiting: list[_Job] = []
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._work, name=f"standby-store-{name}", daemon=True)
         self._thread.start()
@@ -67,6 +68,8 @@ class Writer:
     async def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises, done in the thread. It is done even if the caller is cancelled.
         Raises StoreUnavailable when the store is closed or was opened before a fork."""
+        if os.getpid() != self._pid:
+            raise StoreUnavailable("the store was opened before this process was forked: open it again here")
         loop = asyncio.get_running_loop()
         job = _Job(work, loop, loop.create_future())
         self._put(job)
@@ -74,8 +77,6 @@ class Writer:
         return result
 
     def _put(self, job: _Job) -> None:
-        if os.getpid() != self._pid:
-            raise StoreUnavailable("the store was opened before this process was forked: open it again here")
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("the store is closed")
@@ -93,6 +94,10 @@ class Writer:
                 self._safely(self._tick)
                 due = time.monotonic() + TICK_S
         self._safely(self._last)
+        with self._lock:
+            self._ended = True
+        for job in self._waiting:
+            job.perform()
 
     def _next(self, wait_s: float) -> _Job | None | bool:
         try:
@@ -118,7 +123,14 @@ class Writer:
             return
         self._stop()
         atexit.unregister(self._at_exit)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        loop = asyncio.get_running_loop()
+        job = _Job(lambda: None, loop, loop.create_future())
+        with self._lock:
+            if self._ended:
+                return
+            self._waiting.append(job)
+        await job.future
+        self._thread.join(EXIT_S)
 
     def _at_exit(self) -> None:
         if os.getpid() == self._pid:
