@@ -58,7 +58,7 @@ lock: ## compile requirements/*.txt anew from pyproject.toml (keeps what is lock
 	compile() { "$$uv" pip compile pyproject.toml --quiet --no-config --universal --python-version 3.11 \
 		--only-binary :all: --generate-hashes --no-annotate --custom-compile-command "make lock" $(ARGS) "$$@" >/dev/null; }; \
 	compile --output-file requirements/run.txt && \
-	compile --output-file requirements/dev.txt --extra dev --constraint requirements/run.txt
+	compile --output-file requirements/dev.txt --all-extras --constraint requirements/run.txt
 
 clean: ## remove environments, caches and build results
 	@rm -rf .venv .venv-run .venv-lock build dist .coverage htmlcov .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
