@@ -97,10 +97,15 @@ def check_private(path: Path) -> os.stat_result | None:
 
 
 def check_database(path: Path) -> os.stat_result | None:
-    """`check_private` for a database and what lies beside it."""
+    """`check_private` for a database and what lies beside it.
+
+    What SQLite laid there while the database was write-protected is write-protected too, and would keep it so."""
     found = check_private(path)
     for suffix in COMPANIONS:
-        check_private(path.with_name(path.name + suffix))
+        companion = path.with_name(path.name + suffix)
+        beside = check_private(companion)
+        if found and beside and found.st_mode & stat.S_IWUSR and not beside.st_mode & stat.S_IWUSR:
+            os.chmod(companion, FILE_MODE)
     return found
 
 
