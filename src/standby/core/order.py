@@ -10,10 +10,9 @@ from standby.core.policy import Policy
 from standby.core.values import HEALTHY, AuthProfile, Pin, ProfileHealth, ProfileKind
 from standby.core.windows import block, unusable_until
 
-_KINDS = {kind: 2 * place for place, kind in enumerate(ProfileKind)}
-"""The round-robin tier of a kind; the odd tier after it holds those whose access token has expired."""
-
-_Keyed = tuple[list[int], list[AuthProfile]]
+_STALE = 1 << 52
+_KINDS = {kind: place * 2 * _STALE for place, kind in enumerate(ProfileKind)}
+"""Round robin compares one integer: the kind above the freshness above `last_used` (ms fit below 2**52)."""
 
 
 def rank(
@@ -93,34 +92,35 @@ def _round_robin(
     usable = [profile for profile in profiles if profile.problem is None]
     if len(usable) < 2:
         return usable, []
-    tiers: list[_Keyed] = [([], []) for _ in range(2 * len(_KINDS))]
-    cooling: _Keyed = ([], [])
-    kinds, never = _KINDS, -now_ms
+    keys: list[int] = []
+    free: list[AuthProfile] = []
+    ends: list[int] = []
+    cooling: list[AuthProfile] = []
+    kinds = _KINDS
     # The kind whose freshness counts; an enum's member is slow to look up inside the loop.
     aging = ProfileKind.OAUTH if policy.token_freshness_tier else None
     for profile in usable:
-        kind, used = profile.kind, never
+        kind = profile.kind
+        key = kinds[kind]
         health = view_health.get(profile.id)
         if health is not None and health is not HEALTHY:
             until = unusable_until(health, model)
             if until > now_ms:
-                cooling[0].append(until - now_ms)
-                cooling[1].append(profile)
+                ends.append(until - now_ms)
+                cooling.append(profile)
                 continue
-            used += health.last_used or 0
-        tier = kinds[kind]
+            key += health.last_used or 0
         if kind is aging:
             expires = profile.expires_ms  # one without a date counts as valid
             if expires is not None and expires <= now_ms:
-                tier += 1
-        keys, members = tiers[tier]
-        keys.append(used)
-        members.append(profile)
-    return [profile for keyed in tiers for profile in _by_key(*keyed)], _by_key(*cooling)
+                key += _STALE
+        keys.append(key)
+        free.append(profile)
+    return _by_key(keys, free), _by_key(ends, cooling)
 
 
 def _by_key(keys: list[int], members: list[AuthProfile]) -> list[AuthProfile]:
-    """By key, then id. Keys are times relative to now: short integers compare fast, and mostly all differ."""
+    """By key, then id; mostly the keys all differ, and the ids need not be compared."""
     if len(keys) < 2:
         return members
     by_key = dict(zip(keys, members, strict=True))
