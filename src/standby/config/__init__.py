@@ -1,0 +1,7 @@
+"""Configuration: file and environment become one frozen `Config`; the only reader of both (SPEC 2)."""
+
+from standby.config.keys import check_key
+from standby.config.load import FILE_NAME, load, loads
+from standby.config.values import Config, ProviderEntry
+
+__all__ = ["FILE_NAME", "Config", "ProviderEntry", "check_key", "load", "loads"]
