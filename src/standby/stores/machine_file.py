@@ -174,6 +174,7 @@ class MachineFile:
         with self._lock:
             held = self._held.taken()
         results: dict[RouteKey, RouteHealth] = {}
+        wrote = False
         with self._database.writing() as connection:
             for key in sorted(held.keys() | new.keys()):
                 before = _route(connection, key)
@@ -182,9 +183,10 @@ class MachineFile:
                     after = change(after)
                 results[key] = after
                 if after != before:
+                    wrote = True
                     _put_route(connection, key, after, self._clock.now_ms())
         self._show({**self._read, **results}, held)
-        if results:
+        if wrote:
             self._trouble.end()
 
     # --- turns -------------------------------------------------------------------------------------------------------
