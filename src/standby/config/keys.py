@@ -11,7 +11,7 @@ _COMMAND = re.compile(
 )
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET)")
 _PLACEHOLDER = re.compile(
-    r"(?i)(?:your|my|the)[-_ ]?(?:\w+[-_ ])?(?:api[-_ ]?)?(?:key|token)[-_ ]?(?:here)?|<.*>|x{6,}|\.{3,}|sk-\.+|\*+"
+    r"(?i)(?:your|my|the)[-_ ]?(?:\w+[-_ ])?(?:api[-_ ]?)?(?:key|token)[-_ ]?(?:here)?|<.*>|x{6,}|sk-\.+"
 )
 _MASKED = re.compile(r"\*{3,}|\u2026|\u2022{3,}|\.{3}")
 _PREFIXES = (

@@ -32,8 +32,8 @@ def load(
 ) -> Config:
     """The configuration of a state directory.
 
-    `env` defaults to the process's environment. A missing file means defaults; a file that was named and is missing
-    is an error. Raises Misconfigured with every mistake of the file, each with its line, path and way out.
+    `env` defaults to the process's environment. A missing file means defaults; a file that was named and is
+    missing is an error. Raises Misconfigured with every mistake of the file, each with its line and path.
     """
     env = environment.read_environment() if env is None else env
     state = environment.state_directory(state_dir, env)
@@ -120,6 +120,7 @@ def _assembled(
     keys = resolve.model_keys(options, bare)
     named = resolve.aliases_of(options, keys, problems)
     references = replace(bare, aliases={alias.lower(): ref for alias, ref in named.items()})
+    resolve.tell_unused(root, problems)
     profiles = resolve.profiles_of(auth, references)
     single = resolve.per_model(options, keys, references, profiles)
     return Config(

@@ -162,7 +162,7 @@ _CALL = ("connect_ms", "first_token_ms", "idle_ms", "total_ms")
 
 
 def _timeouts(base: TimeoutPolicy, root: Root) -> TimeoutPolicy:
-    """The file's limits; the gateway's deadline is its own, else the shorter of its default and the turn's."""
+    """The file's limits; the gateway's deadline is its own, else the shorter of default and turn."""
     wide = root.timeouts
     changes = _set(wide, _CALL) if wide else {}
     turn = root.turn_deadline_ms or _deadline(wide)

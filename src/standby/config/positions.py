@@ -41,7 +41,7 @@ class Node:
     items: list["Node"] = field(default_factory=list)
 
     def child(self, step: str | int) -> "Node | None":
-        """The member or item of that name or place; of a repeated key the last, which is the one that counts."""
+        """The member or item of that name or place; of a repeated key the last one counts."""
         if isinstance(step, int):
             return self.items[step] if self.kind == "array" and -1 < step < len(self.items) else None
         found = self.member(step)

@@ -1,4 +1,4 @@
-"""Law: all mistakes of a file are told together, by line, each with its way out; no value that may be a secret is shown."""
+"""Law: all mistakes of a file are told together, by line; what may be a secret is never shown."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Law: a model that the file names is found, or told with its line and the nearest name; "default" and blank inherit."""
+"""Law: a model that the file names is found, or told with the nearest name; "default" and blank inherit."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,9 +13,11 @@ INHERIT = frozenset({"", "default", "null", "none"})
 """As a model these words mean: not set here."""
 
 ELSEWHERE = frozenset(
-    "amazon-bedrock azure-openai claude-cli cloudflare-ai-gateway codex-cli copilot-proxy gemini-cli github-copilot "
-    "google-antigravity google-gemini-cli google-vertex kilocode opencode opencode-go opencode-zen qwen-portal "
-    "vercel-ai-gateway volcengine xiaomi byteplus".split()
+    """
+    amazon-bedrock azure-openai byteplus claude-cli cloudflare-ai-gateway codex-cli copilot-proxy
+    gemini-cli github-copilot google-antigravity google-gemini-cli google-vertex kilocode opencode
+    opencode-go opencode-zen qwen-portal vercel-ai-gateway xiaomi
+    """.split()
 )
 """Providers of the original that need no entry there: without one here they are left out, and said so."""
 
@@ -57,7 +59,7 @@ class References:
         return tuple(dict.fromkeys(ref for ref in found if ref))
 
     def model(self, text: str, path: Path) -> ModelRef | None:
-        """A model of a chain. An unknown provider is an error; a model that its provider does not declare a warning."""
+        """A model of a chain. An unknown provider is an error, a model that is not declared a warning."""
         alias = self.alias(text)
         if alias:
             return alias

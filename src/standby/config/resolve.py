@@ -1,4 +1,4 @@
-"""Law: the typed file becomes the core's nouns; what does not fit together is told at its own place (SPEC 2 to 5, 12)."""
+"""Law: the typed file becomes the core's nouns; what does not fit together is told (SPEC 2 to 5, 12)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ from standby.core.values import ModelRef
 from standby.credentials import Secret
 
 if TYPE_CHECKING:
-    from standby.config.schema import Agent, AgentDefaults, Agents, Auth, Gateway, ModelChoice, ModelOptions
+    from standby.config.schema import (
+        Agent,
+        AgentDefaults,
+        Agents,
+        Auth,
+        Gateway,
+        ModelChoice,
+        ModelOptions,
+        Root,
+    )
 
 Refs = tuple[ModelRef, ...]
 
@@ -133,15 +142,10 @@ def model_setting(choice: ModelChoice | None, references: References, path: Path
     """A `model` value; None when it is not written, or says nothing."""
     if choice is None:
         return None
-    below = (*path, "primary") if _is_object(references.problems, path, choice) else path
-    primary = references.setting(choice.primary, below)
+    # where the file wrote a plain string, the place of "primary" is the string itself
+    primary = references.setting(choice.primary, (*path, "primary"))
     fallbacks = references.models(choice.fallbacks, (*path, "fallbacks"))
     return ModelSetting(primary, fallbacks) if primary or fallbacks is not None else None
-
-
-def _is_object(problems: Problems, path: Path, choice: ModelChoice) -> bool:
-    """Whether the file wrote `{primary: ...}`: a place below a plain string points at the string either way."""
-    return choice.fallbacks is not None or not problems.text
 
 
 def agent_settings(agent: Agent, references: References, path: Path) -> AgentSettings:
@@ -272,6 +276,32 @@ def _tell_unlisted(
                 problems.warn(
                     ("auth", "order", provider), f"{shown(name)} is not in auth.profiles{did_you_mean(near)}"
                 )
+
+
+def tell_unused(root: Root, problems: Problems) -> None:
+    """Keys that another key of the file puts out of action."""
+    cooldowns, failover = (root.auth.cooldowns if root.auth else None), root.failover
+    if not (cooldowns and failover):
+        return
+    for field, newer in _OVERRIDDEN.items():
+        value = getattr(failover, newer)
+        if getattr(cooldowns, field) is not None and value is not None:
+            key = to_camel(field)
+            problems.warn(("auth", "cooldowns", key), f"has no effect: failover.{to_camel(newer)} is set")
+
+
+_OVERRIDDEN = {
+    "billing_backoff_hours": "billing",
+    "billing_max_hours": "billing",
+    "auth_permanent_backoff_minutes": "auth_permanent",
+    "auth_permanent_max_minutes": "auth_permanent",
+}
+
+
+def to_camel(name: str) -> str:
+    """A field as the file spells it."""
+    head, *rest = name.split("_")
+    return head + "".join(part.title() for part in rest)
 
 
 # --- gateway ------------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
-"""Law: every key of `openclaw.json` that is ours stands here, once, with its bounds (SPEC 2, 7, 12, 16; INTERFACES).
+"""Law: every key of `openclaw.json` that is ours stands here, once, with its bounds (SPEC 2, 7, 12, 16).
 
-Imported only while a file is read: it pulls pydantic in. `foreign` names what the original writes beside our keys.
+Imported only while a file is read: it pulls pydantic in. `theirs` names what the original
+writes beside our keys.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from standby.config import foreign
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -30,8 +33,8 @@ class Section(BaseModel):
         defer_build=True,
         hide_input_in_errors=True,
     )
-    foreign: ClassVar[frozenset[str] | None] = frozenset()
-    """The original's own keys at this place: read past in silence. None: any other key is read past as well."""
+    theirs: ClassVar[frozenset[str] | None] = frozenset()
+    """The original's own keys at this place, read past in silence. None: so is any other key."""
     open: ClassVar[bool] = False
     """Whether an unknown key is a warning; a misspelling of ours stays an error."""
 
@@ -49,7 +52,7 @@ def _as_primary(value: Any) -> Any:
 class ModelChoice(Section):
     """`model`: a string, or `{primary, fallbacks}`; `fallbacks` alone keeps the inherited primary."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"timeoutMs", "thinking"})
+    theirs: ClassVar[frozenset[str]] = frozenset({"timeoutMs", "thinking"})
     primary: str | None = None
     fallbacks: list[Name] | None = None
 
@@ -75,18 +78,7 @@ class AllTimeouts(TimeoutSettings):
 class ModelOptions(OpenSection):
     """`agents.defaults.models.<ref>`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset(
-        {
-            "params",
-            "streaming",
-            "agentRuntime",
-            "label",
-            "contextTokens",
-            "thinkingDefault",
-            "codeMode",
-            "runtime",
-        }
-    )
+    theirs: ClassVar[frozenset[str]] = foreign.MODEL_OPTIONS
     alias: Name | None = None
     fallbacks: list[Name] | None = None
     auth_profile: Name | None = Field(default=None, validation_alias=AliasChoices("authProfile", "profile"))
@@ -103,14 +95,14 @@ class ModelPolicy(Section):
 class SubagentSettings(OpenSection):
     """`subagents`."""
 
-    foreign: ClassVar[frozenset[str] | None] = None
+    theirs: ClassVar[frozenset[str] | None] = None
     model: Model | None = None
 
 
 class HeartbeatSettings(OpenSection):
     """`heartbeat`."""
 
-    foreign: ClassVar[frozenset[str] | None] = None
+    theirs: ClassVar[frozenset[str] | None] = None
     model: str | None = None
 
 
@@ -125,26 +117,14 @@ class CyberFailover(Section):
 class EmbeddedAgent(OpenSection):
     """`agents.defaults.embeddedAgent`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"projectSettingsPolicy", "executionContract", "retry"})
+    theirs: ClassVar[frozenset[str]] = frozenset({"projectSettingsPolicy", "executionContract", "retry"})
     cyber_failover: CyberFailover | None = None
-
-
-_AGENT_KEYS = frozenset(
-    "agentDir bootstrapMaxChars bootstrapTotalMaxChars blockStreamingBreak blockStreamingChunk blockStreamingCoalesce "
-    "blockStreamingDefault cliBackends compaction contextInjection contextLimits contextPruning contextTokens "
-    "elevatedDefault embeddedHarness envelopeElapsed envelopeTimestamp envelopeTimezone experimental fastModeDefault "
-    "groupChat humanDelay identity imageGenerationModel imageMaxDimensionPx maxConcurrent mediaGenerationAutoProviderFallback "
-    "mediaMaxMb memorySearch musicGenerationModel params pdfMaxBytesMb pdfMaxPages pdfModel promptOverlays reasoningDefault "
-    "repoRoot sandbox skills skipBootstrap startupContext systemPromptOverride thinkingDefault timeFormat timeoutSeconds "
-    "tools typingIntervalSeconds typingMode userTimezone verboseDefault videoGenerationModel voiceModel workspace "
-    "agentRuntime utilityModel tts".split()
-)
 
 
 class AgentDefaults(OpenSection):
     """`agents.defaults`."""
 
-    foreign: ClassVar[frozenset[str]] = _AGENT_KEYS
+    theirs: ClassVar[frozenset[str]] = foreign.AGENT
     model: Model | None = None
     image_model: Model | None = None
     models: dict[Name, ModelOptions] | None = None
@@ -158,20 +138,14 @@ class AgentDefaults(OpenSection):
 class Runtime(OpenSection):
     """`runtime` of an agent."""
 
-    foreign: ClassVar[frozenset[str] | None] = None
+    theirs: ClassVar[frozenset[str] | None] = None
     type: str | None = None
 
 
 class Agent(OpenSection):
     """`agents.entries.<id>`."""
 
-    foreign: ClassVar[frozenset[str]] = _AGENT_KEYS | {
-        "default",
-        "name",
-        "description",
-        "bindings",
-        "contacts",
-    }
+    theirs: ClassVar[frozenset[str]] = foreign.ENTRY
     model: Model | None = None
     subagents: SubagentSettings | None = None
     heartbeat: HeartbeatSettings | None = None
@@ -227,20 +201,7 @@ class Auth(Section):
 class DeclaredModel(OpenSection):
     """One of `models.providers.<id>.models[]`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset(
-        {
-            "name",
-            "api",
-            "cost",
-            "headers",
-            "compat",
-            "contextTokens",
-            "params",
-            "baseUrl",
-            "provider",
-            "thinking",
-        }
-    )
+    theirs: ClassVar[frozenset[str]] = foreign.DECLARED_MODEL
     id: Name
     context_window: Positive | None = None
     max_tokens: Positive | None = None
@@ -271,18 +232,7 @@ def _as_api(value: Any) -> Any:
 class ProviderSettings(OpenSection):
     """`models.providers.<id>`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset(
-        {
-            "auth",
-            "authHeader",
-            "injectNumCtxForOpenAICompat",
-            "request",
-            "contextWindow",
-            "maxTokens",
-            "name",
-            "region",
-        }
-    )
+    theirs: ClassVar[frozenset[str]] = foreign.PROVIDER
     base_url: Name | None = None
     api: Annotated[str | None, BeforeValidator(_as_api)] = None
     api_key: Any = None
@@ -296,7 +246,7 @@ class ProviderSettings(OpenSection):
 class Models(OpenSection):
     """`models`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"mode", "bedrockDiscovery", "pricing"})
+    theirs: ClassVar[frozenset[str]] = frozenset({"mode", "bedrockDiscovery", "pricing"})
     providers: dict[Name, ProviderSettings] | None = None
 
 
@@ -333,7 +283,7 @@ class GatewayLimitSettings(Section):
 
 
 class GatewayTimeouts(Section):
-    """`gateway.timeouts`: the whole chain's deadline for a gateway request; calls have the limits of `timeouts`."""
+    """`gateway.timeouts`: the whole chain's deadline for a gateway request."""
 
     turn_deadline_ms: Milliseconds | None = None
 
@@ -341,10 +291,7 @@ class GatewayTimeouts(Section):
 class Gateway(OpenSection):
     """`gateway`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset(
-        "allowRealIpFallback auth bind channelHealthCheckMinutes controlUi customBindHost handshakeTimeoutMs http mode "
-        "nodes port push reload remote tailscale tls tools trustedProxies webchat".split()
-    )
+    theirs: ClassVar[frozenset[str]] = foreign.GATEWAY
     retry: GatewayRetry | None = None
     stream: GatewayStream | None = None
     notices: Literal["header", "content", "off"] | None = None
@@ -398,7 +345,7 @@ class Failover(Section):
 class CronPayload(OpenSection):
     """`payload` of a scheduled job."""
 
-    foreign: ClassVar[frozenset[str] | None] = None
+    theirs: ClassVar[frozenset[str] | None] = None
     kind: str | None = None
     message: str | None = None
     model: str | None = None
@@ -408,11 +355,7 @@ class CronPayload(OpenSection):
 class Root(OpenSection):
     """The whole file."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset(
-        "$schema accessGroups acp approvals audio bindings broadcast browser canvasHost channels cli commands cron "
-        "diagnostics discovery env hooks identity logging mcp media memory messages meta nodeHost plugins proxy secrets "
-        "security session skills surfaces talk tools transcripts ui update web wizard worktrees".split()
-    )
+    theirs: ClassVar[frozenset[str]] = foreign.ROOT
     agents: Agents | None = None
     auth: Auth | None = None
     models: Models | None = None

@@ -1,4 +1,4 @@
-"""Law: raw data walks along the schema once: unknown keys are told or passed over, `${NAME}` is filled in (SPEC 2)."""
+"""Law: raw data walks along the schema once: unknown keys are told, `${NAME}` is filled in (SPEC 2)."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -16,9 +16,12 @@ from standby.core.chain import edits, nearest
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MISPLACED = {
+    "fallbacks": "stands beside the primary: write model: {primary, fallbacks}",
+    "primary": "stands inside the model: write model: {primary, fallbacks}",
+}
 _NEVER_HERE = {
-    "retry": "retries are a session setting (sessions.patch), not a key of this file; the gateway's own are gateway.retry",
-    "fallbacks": "fallbacks stand beside the primary: write model: {primary, fallbacks}",
+    "retry": "retries are a session setting (sessions.patch); the gateway's own are gateway.retry",
 }
 _SECRETS = frozenset({"key", "apiKey", "token", "access", "refresh", "secret", "password"})
 
@@ -84,13 +87,16 @@ class Walk:
         return value
 
     def unknown(self, model: type[Section], key: str, path: Path, fields: Iterable[str]) -> None:
-        """A key that is not ours: silence for the original's own, an error where we know better, else a warning."""
-        if model.foreign is not None and key in model.foreign:
+        """A key that is not ours: silence for the original's own, an error for a slip, else a warning."""
+        if model.theirs is not None and key in model.theirs:
             return
         here = (*path, key)
         near = misspelt(key, fields)
+        if key in _MISPLACED and "model" in fields:
+            self.problems.error(here, _MISPLACED[key])
+            return
         if model.open and not near:
-            if model.foreign is not None or key in _NEVER_HERE:
+            if model.theirs is not None or key in _NEVER_HERE:
                 self.problems.warn(here, _NEVER_HERE.get(key, "is not known here and is passed over"))
             return
         if path[:2] == ("auth", "profiles") and key in _SECRETS:
@@ -170,7 +176,7 @@ def _inside(annotation: Any) -> Inside:
 S = TypeVar("S", bound=Section)
 
 
-def validated(model: type[S], clean: Any, raw: Mapping[str, Any], problems: Problems) -> S:
+def validated(model: type[S], clean: Any, raw: Mapping[str, Any], problems: Problems, below: Path = ()) -> S:
     """The typed section. What is wrong is told and taken out, so that the rest can be looked at as well."""
     while True:
         try:
@@ -178,12 +184,12 @@ def validated(model: type[S], clean: Any, raw: Mapping[str, Any], problems: Prob
         except ValidationError as error:
             for detail in error.errors(include_url=False, include_input=False):
                 path = tuple(detail["loc"])
-                problems.error(path, _told(detail, _at(raw, path)))
+                problems.error((*below, *path), _told(detail, _at(raw, path)))
                 _take_out(clean, path)
 
 
 def _take_out(data: Any, path: Path) -> None:
-    """Remove what stands at a path; of a missing key the object that lacks it. List places stay, for the other paths."""
+    """Remove what stands at a path; of a missing key the object that lacks it."""
     for length in range(len(path), 0, -1):
         parent = _at(data, path[: length - 1])
         step = path[length - 1]

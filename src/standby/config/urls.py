@@ -1,4 +1,4 @@
-"""Law: a key goes only where the file says, over TLS or to this very machine; spellings of one address become one (SPEC 2)."""
+"""Law: a key goes only where the file says, over TLS or to this machine (SPEC 2)."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ _WITHOUT = {
 
 
 def url_fault(url: str) -> str | None:
-    """Why an address may not be a baseUrl, or None (plain http only to loopback; no metadata address, no user name)."""
+    """Why an address may not be a baseUrl, or None: plain http only to loopback, no metadata address."""
     try:
         parts = urlsplit(url)
         host, _ = (parts.hostname or "").rstrip("."), parts.port
@@ -76,7 +76,7 @@ def host_of(url: str) -> str:
 
 
 def normal_base(api: str, url: str) -> str:
-    """The address as the wire takes it: OpenAI style with its version part, the others without; no endpoint, no end slash."""
+    """The address as the wire takes it: OpenAI style with its version part, the others without."""
     url = url.rstrip("/")
     for endpoint in _ENDPOINTS:
         url = url.removesuffix(endpoint)

@@ -1,4 +1,4 @@
-"""Law: a `Config` is frozen, typed by the core's nouns, and shows no secret: what the doors and the engine may ask of it."""
+"""Law: a `Config` is frozen, typed by the core's nouns, and shows no secret."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -133,7 +133,7 @@ class AgentSettings:
     locked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Config:
     """The configuration of one state directory, complete and checked."""
 
@@ -169,12 +169,17 @@ class Config:
     """OPENCLAW_SDK_RETRY_MAX_WAIT_SECONDS; None = lifted."""
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        written = [entry.id for entry in self.providers.values() if entry.configured]
+        what = f"exists={self.exists}, agents={list(self.agents)}, providers={written}"
+        return f"Config({str(self.file)!r}, {what})"
+
     # --- models ---
 
     def setting(self, agent: str = MAIN_AGENT, *, available: Collection[str] = ()) -> Configured:
         """What `select` needs for one agent; an unknown agent has nothing of its own.
 
-        `available`: providers with a stored credential; where the file names no model, they join the default chain.
+        `available`: providers with a stored credential; they join the default chain, where that is asked.
         """
         own = self.agents.get(agent, AgentSettings())
         return Configured(
@@ -202,7 +207,7 @@ class Config:
         )
 
     def default_chain(self, available: Collection[str] = ()) -> tuple[ModelRef, ...]:
-        """One model of each provider that can be called without more: best known first, the file's own last."""
+        """One model of each provider that can be called as it is: best known first, the file's own last."""
         having = {c.provider for c in (*self.environment_credentials, *self.inline_credentials)}
         having |= {self.canonical(provider) for provider in available}
         entries = sorted(self.providers.values(), key=lambda entry: entry.default_model is None)
@@ -212,7 +217,7 @@ class Config:
         return tuple(ref for ref in map(_first_model, ready) if ref)
 
     def resolve(self, text: str) -> ModelRef:
-        """A model as a person names it: reference, alias, or a plain name of one provider. Raises ValueError."""
+        """A model as a person names it: reference, alias, a plain name of one provider. Raises ValueError."""
         return self._canonical_ref(
             resolve_ref(self._spelled(text), self.aliases, self.known_models(), self._names())
         )
@@ -303,7 +308,7 @@ class Config:
 
 
 def _first_model(entry: ProviderEntry) -> ModelRef | None:
-    """The provider's usual model; where the file declares models, the first of them unless the usual is among them."""
+    """The provider's usual model; where the file declares models without it, the first of them."""
     name = entry.default_model
     if entry.models and name not in entry.models:
         name = next(iter(entry.models))
@@ -320,6 +325,6 @@ def _order_faults(provider: str, order: tuple[str, ...], known: tuple[str, ...])
         )
     if left:
         faults.append(
-            f"auth.order.{provider} leaves out {', '.join(left)}: profiles that an order does not list are not used"
+            f"auth.order.{provider} leaves out {', '.join(left)}: what an order does not list is not used"
         )
     return faults
