@@ -200,6 +200,8 @@ class ThinkingAsk:
     budget: int | None = None
     summary: str | None = None
     include: bool | None = None
+    effort: str | None = None
+    """How much work the whole answer may take, apart from thinking (Anthropic `output_config.effort`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,8 @@ class Usage:
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     total_tokens: int | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
+    extras: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """Counters without a neutral place, by the protocol that told them."""
 
     def plus(self, other: "Usage") -> "Usage":
         """Sum, member by member; None is "not told" and yields to a number."""
@@ -304,6 +307,10 @@ class Response:
     extras: Mapping[str, Json] = field(default_factory=dict)
     choices: tuple["Response", ...] = ()
     """Further choices where the caller asked for n > 1."""
+    protocol: str = ""
+    """The protocol it was read from: extras (its own and its parts') are rendered only into the same one."""
+    details: Mapping[str, Json] | None = None
+    """What the provider said about a refusal (Anthropic `stop_details`)."""
 
     @property
     def text(self) -> str:
@@ -392,6 +399,8 @@ class Finished:
     raw: str | None = None
     stop_sequence: str | None = None
     choice: int = 0
+    details: Mapping[str, Json] | None = None
+    """What the provider said about a refusal (Anthropic `stop_details`)."""
 
 
 @dataclass(frozen=True, slots=True)

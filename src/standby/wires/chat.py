@@ -1,0 +1,8 @@
+"""Law: OpenAI Chat Completions, both directions, behind one name each."""
+
+from standby.wires.chat_answer import parse_response, render_response
+from standby.wires.chat_render import render_request
+from standby.wires.chat_stream import StreamParser
+from standby.wires.errors import chat_error as render_error
+
+__all__ = ["StreamParser", "parse_response", "render_error", "render_request", "render_response"]

@@ -1,0 +1,8 @@
+"""Law: Anthropic Messages, both directions, behind one name each."""
+
+from standby.wires.errors import messages_error as render_error
+from standby.wires.messages_answer import parse_response, render_response
+from standby.wires.messages_render import render_request
+from standby.wires.messages_stream import StreamParser
+
+__all__ = ["StreamParser", "parse_response", "render_error", "render_request", "render_response"]
