@@ -1,4 +1,5 @@
-"""Run as a program: processes that race, that are killed, that forget to close. Forks only before a store is open."""
+"""Run as a program: processes that race, that are killed, that forget to close. Forks only before a store is
+open."""
 
 import asyncio
 import json
@@ -9,10 +10,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
+from tests.stores.kit import fail_once, key, set_count
 
 from standby.clock import SystemClock
 from standby.core.values import HEALTHY, RouteHealth, RouteKey, Session
@@ -20,7 +23,6 @@ from standby.errors import StoreUnavailable
 from standby.stores.base import RefreshIntent
 from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.stores.sqlite_machine import SqliteMachineStore
-from tests.stores.kit import fail_once, key
 
 ROUTE = RouteKey("openai", "gpt-5.6")
 Work = Callable[[SqliteAuthStore, SqliteMachineStore], Awaitable[Any]]
@@ -53,7 +55,7 @@ def forked(work: Callable[[int], None]) -> tuple[int, int]:
     os._exit(0)
 
 
-# --- races -----------------------------------------------------------------------------------------------------------
+# --- races --------------------------------------------------------------------------------------------------
 
 
 def race(folder: Path, processes: int, updates: int, leases: int) -> dict[str, Any]:
@@ -93,10 +95,10 @@ def _read_all(reading: int) -> bytes:
         return pipe.read()
 
 
-# --- kills -----------------------------------------------------------------------------------------------------------
+# --- kills --------------------------------------------------------------------------------------------------
 
 
-def write_until_killed(folder: Path, writing: int, first: int) -> None:
+def write_until_killed(folder: Path, first: int, writing: int) -> None:
     """Write one thing after the other and tell each when it is acknowledged."""
 
     async def work(auth: SqliteAuthStore, machine: SqliteMachineStore) -> None:
@@ -104,7 +106,7 @@ def write_until_killed(folder: Path, writing: int, first: int) -> None:
         n = first
         while True:
             n += 1
-            await auth.update_health("openai:manual", lambda health: replace(health, error_count=n), strict=True)
+            await auth.update_health("openai:manual", set_count(n), strict=True)
             os.write(writing, f"health {n}\n".encode())
             await auth.put(key(secret=f"sk-{n}"))
             os.write(writing, f"secret {n}\n".encode())
@@ -135,7 +137,7 @@ def kill_loop(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     lost: list[str] = []
     total = 0
     for _ in range(kills):
-        pid, reading = forked(lambda writing: write_until_killed(folder, writing, max(acknowledged.values())))
+        pid, reading = forked(partial(write_until_killed, folder, max(acknowledged.values())))
         first = os.read(reading, 1)
         time.sleep(dice.uniform(0, 0.06))
         os.kill(pid, signal.SIGKILL)
@@ -170,7 +172,7 @@ def integrity(folder: Path) -> list[str]:
     return results
 
 
-# --- ends ------------------------------------------------------------------------------------------------------------
+# --- ends ---------------------------------------------------------------------------------------------------
 
 
 def forget(folder: Path) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def carry(folder: Path) -> dict[str, Any]:
             os._exit(0)
         os.close(writing)
         refused = json.loads(_read_all(reading))
-        os.waitpid(pid, 0)
+        _ended(pid)
         await auth.update_health("openai:manual", fail_once(), strict=True)
         return {"refused": refused, "count": auth.snapshot().health["openai:manual"].error_count}
 
@@ -204,9 +206,17 @@ def carry(folder: Path) -> dict[str, Any]:
     return result
 
 
+def _ended(pid: int) -> None:
+    os.waitpid(pid, 0)
+
+
 async def _refusals(auth: SqliteAuthStore, machine: SqliteMachineStore) -> list[str]:
     refusals = []
-    for attempt in (auth.put(key("a:b")), machine.get_meta("x"), auth.update_health("a:b", fail_once(), strict=True)):
+    for attempt in (
+        auth.put(key("a:b")),
+        machine.get_meta("x"),
+        auth.update_health("a:b", fail_once(), strict=True),
+    ):
         try:
             await attempt
         except StoreUnavailable as error:
@@ -233,7 +243,10 @@ def read_only(folder: Path) -> dict[str, Any]:
             file.chmod(file_mode)
             agent.chmod(folder_mode)
             await auth.update_health("openai:manual", fail_once())
-            for attempt in (auth.put(key("a:b")), auth.update_health("openai:manual", fail_once(), strict=True)):
+            for attempt in (
+                auth.put(key("a:b")),
+                auth.update_health("openai:manual", fail_once(), strict=True),
+            ):
                 try:
                     await attempt
                     told.append("written")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from tests.stores.kit import HandClock
 
 from standby.stores.base import AuthStore, MachineStore
 from standby.stores.memory import MemoryAuthStore, MemoryMachineStore
 from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.stores.sqlite_machine import SqliteMachineStore
-from tests.stores.kit import HandClock
 
 MAX = 60
 """Recorded turns kept in these tests."""

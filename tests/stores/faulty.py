@@ -81,8 +81,8 @@ class FailFrom:
 def after_power_cut(
     before: dict[str, bytes], operations: list[tuple[Any, ...]], dice: random.Random
 ) -> dict[str, bytes]:
-    """The files as they may stand when the power goes after these operations: what was synced is there, of the rest
-    some pages are, some are not, some are torn."""
+    """The files as they may stand when the power goes after these operations: what was synced is there, of
+    the rest some pages are, some are not, some are torn."""
     files: dict[str, bytearray] = {name: bytearray(content) for name, content in before.items()}
     last_sync: dict[str, int] = {}
     for index, operation in enumerate(operations):

@@ -55,7 +55,12 @@ def oauth(profile_id: str = "openai:a@example.org", access: str = "at-1", refres
     """A subscription's tokens."""
     provider = profile_id.partition(":")[0]
     return Credential(
-        profile_id, provider, ProfileKind.OAUTH, Secret(access), refresh=Secret(refresh), expires_ms=NOW + MINUTE
+        profile_id,
+        provider,
+        ProfileKind.OAUTH,
+        Secret(access),
+        refresh=Secret(refresh),
+        expires_ms=NOW + MINUTE,
     )
 
 
@@ -75,20 +80,26 @@ def fail_once(now_ms: int = NOW) -> Callable[[ProfileHealth], ProfileHealth]:
     return change
 
 
+def set_count(n: int) -> Callable[[ProfileHealth], ProfileHealth]:
+    """So many failures."""
+    return lambda health: replace(health, error_count=n)
+
+
 def clear_all(health: ProfileHealth) -> ProfileHealth:
     """What a success leaves."""
     return ProfileHealth(last_used=health.last_used)
 
 
-# --- files of the original -------------------------------------------------------------------------------------------
+# --- files of the original ----------------------------------------------------------------------------------
 
 AUTH_TABLES = """
-CREATE TABLE auth_profile_store (store_key TEXT NOT NULL PRIMARY KEY, store_json TEXT NOT NULL, updated_at INTEGER NOT NULL) STRICT;
-CREATE TABLE auth_profile_state (state_key TEXT NOT NULL PRIMARY KEY, state_json TEXT NOT NULL, updated_at INTEGER NOT NULL) STRICT;
-"""
+CREATE TABLE auth_profile_store (store_key TEXT NOT NULL PRIMARY KEY, store_json TEXT NOT NULL, updated_at
+INTEGER NOT NULL) STRICT;
+CREATE TABLE auth_profile_state (state_key TEXT NOT NULL PRIMARY KEY, state_json TEXT NOT NULL, updated_at
+INTEGER NOT NULL) STRICT; """
 FOREIGN_TABLES = """
-CREATE TABLE schema_meta (meta_key TEXT PRIMARY KEY, role TEXT, schema_version INTEGER, agent_id TEXT, app_version TEXT,
-  created_at INTEGER, updated_at INTEGER) STRICT;
+CREATE TABLE schema_meta (meta_key TEXT PRIMARY KEY, role TEXT, schema_version INTEGER, agent_id TEXT,
+app_version TEXT, created_at INTEGER, updated_at INTEGER) STRICT;
 INSERT INTO schema_meta VALUES ('primary', 'agent', 23, 'main', '2026.9.6', 1, 2);
 CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT, entry_json TEXT NOT NULL,
   updated_at INTEGER NOT NULL) STRICT;
@@ -114,8 +125,17 @@ STORED: dict[str, Any] = {
             "chatgptPlanType": "plus",
             "rateLimitTier": {"x": 1},
         },
-        "anthropic:manual": {"mode": "apiKey", "provider": "Anthropic", "apiKey": "sk-ant-stored", "copyToAgents": True},
-        "google:manual": {"type": "api_key", "provider": "google", "keyRef": {"source": "env", "id": "G_KEY"}},
+        "anthropic:manual": {
+            "mode": "apiKey",
+            "provider": "Anthropic",
+            "apiKey": "sk-ant-stored",
+            "copyToAgents": True,
+        },
+        "google:manual": {
+            "type": "api_key",
+            "provider": "google",
+            "keyRef": {"source": "env", "id": "G_KEY"},
+        },
         "x:passkey": {"type": "passkey", "provider": "x", "blob": "AAAA"},
     },
 }
@@ -149,7 +169,8 @@ def write_original(path: Path, store: Any = None, state: Any = None) -> None:
     connection.pragma("synchronous", "off")
     connection.execute("BEGIN;" + AUTH_TABLES + FOREIGN_TABLES)
     connection.executemany(
-        "INSERT INTO memory_chunks (text, embedding) VALUES (?, ?)", [(f"chunk {n}", bytes([n % 256]) * 900) for n in range(200)]
+        "INSERT INTO memory_chunks (text, embedding) VALUES (?, ?)",
+        [(f"chunk {n}", bytes([n % 256]) * 900) for n in range(200)],
     )
     put_cells(connection, STORED if store is None else store, STATE if state is None else state)
     connection.pragma("user_version", 23)
@@ -177,7 +198,10 @@ def foreign_content(path: Path) -> dict[str, Any]:
     """Everything in a file that is not one of the two tables."""
     connection = apsw.Connection(str(path))
     ours = ("auth_profile_store", "auth_profile_state")
-    content: dict[str, Any] = {"user_version": connection.pragma("user_version"), "mode": connection.pragma("journal_mode")}
+    content: dict[str, Any] = {
+        "user_version": connection.pragma("user_version"),
+        "mode": connection.pragma("journal_mode"),
+    }
     content["schema"] = connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name").fetchall()
     for table in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
         if table[0] not in ours:

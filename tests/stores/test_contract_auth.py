@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from tests.stores.kit import NOW, clear_all, fail_once, key, oauth
 
 from standby.core.reasons import FailureReason
 from standby.core.values import HEALTHY, ModelCooldown, ProfileHealth
 from standby.credentials import Secret
 from standby.stores.base import AuthStore
-from tests.stores.kit import NOW, clear_all, fail_once, key, oauth
 
 pytestmark = pytest.mark.asyncio
 

@@ -1,4 +1,5 @@
-"""Files are private, local, nobody's link; what cannot be used is refused with the way out (RELIABILITY 3, I25, I26)."""
+"""Files are private, local, nobody's link; what cannot be used is refused with the way out (RELIABILITY 3,
+I25, I26)."""
 
 import os
 import stat
@@ -7,13 +8,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.stores.kit import HandClock, fail_once, key, oauth, write_original
 
 from standby.errors import Misconfigured, StoreUnavailable
 from standby.stores import files
 from standby.stores.database import check_library
 from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.stores.sqlite_machine import SqliteMachineStore
-from tests.stores.kit import HandClock, fail_once, key, oauth, write_original
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -38,7 +39,10 @@ async def test_new_files_are_private_whatever_the_umask(umask: int, agent_file: 
     await auth.update_health("openai:manual", fail_once())
     await machine.set_meta("a", "b")
     found = modes(state)
-    assert {name for name in found if name.endswith("-wal")} == {"openclaw-agent.sqlite-wal", "standby.sqlite-wal"}
+    assert {name for name in found if name.endswith("-wal")} == {
+        "openclaw-agent.sqlite-wal",
+        "standby.sqlite-wal",
+    }
     for path in state.rglob("*"):
         assert found[path.name] == (0o700 if path.is_dir() else 0o600), path
     await auth.close()
@@ -156,11 +160,14 @@ async def test_a_newer_schema_is_refused(tmp_path: Path, clock: HandClock) -> No
 @pytest.mark.asyncio
 async def test_the_connection_is_set_as_it_must_be(agent_file: Path, clock: HandClock) -> None:
     store = await SqliteAuthStore.open(agent_file, clock=clock)
-    connection = await store._writer.run(store._file._database.connection)
     names = ("synchronous", "secure_delete", "mmap_size", "journal_mode", "busy_timeout", "trusted_schema")
-    found = await store._writer.run(lambda: [connection.pragma(name) for name in names])
+
+    def ask() -> list[object]:
+        connection = store._file._database.connection()
+        return [connection.pragma(name) for name in names]
+
+    found = await store._writer.run(ask)
     assert found == [2, 1, 0, "wal", 2000, 0]
-    del connection
     await store.close()
 
 
@@ -172,9 +179,7 @@ def leftovers(folder: Path, secret: str) -> list[str]:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("original", [True, False])
 @pytest.mark.parametrize("size", [10, 30_000])
-async def test_a_deleted_secret_leaves_the_files(
-    agent_file: Path, clock: HandClock, original: bool, size: int
-) -> None:
+async def test_a_deleted_secret_leaves_the_files(agent_file: Path, clock: HandClock, original: bool, size: int) -> None:
     if original:
         write_original(agent_file)
     store = await SqliteAuthStore.open(agent_file, clock=clock)

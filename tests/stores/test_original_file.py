@@ -8,12 +8,6 @@ from typing import Any
 
 import apsw
 import pytest
-
-from standby.core.reasons import FailureReason
-from standby.core.values import ProfileHealth, ProfileKind
-from standby.credentials import Secret
-from standby.errors import StoreUnavailable
-from standby.stores.sqlite_auth import SqliteAuthStore
 from tests.stores.kit import (
     MINUTE,
     NOW,
@@ -27,6 +21,12 @@ from tests.stores.kit import (
     key,
     write_original,
 )
+
+from standby.core.reasons import FailureReason
+from standby.core.values import ProfileHealth, ProfileKind
+from standby.credentials import Secret
+from standby.errors import StoreUnavailable
+from standby.stores.sqlite_auth import SqliteAuthStore
 
 pytestmark = pytest.mark.asyncio
 ME = "openai:a@example.org"
@@ -43,10 +43,18 @@ async def test_it_is_read(original: Path, clock: HandClock) -> None:
     store = await SqliteAuthStore.open(original, clock=clock)
     snapshot = store.snapshot()
     mine = snapshot.credentials[ME]
-    assert (mine.kind, mine.secret, mine.refresh) == (ProfileKind.OAUTH, Secret("at-stored"), Secret("rt-stored"))
+    assert (mine.kind, mine.secret, mine.refresh) == (
+        ProfileKind.OAUTH,
+        Secret("at-stored"),
+        Secret("rt-stored"),
+    )
     assert (mine.expires_ms, mine.email, mine.account) == (NOW + 5 * MINUTE, "a@example.org", "acc-1")
     aliased = snapshot.credentials["anthropic:manual"]
-    assert (aliased.kind, aliased.provider, aliased.secret) == (ProfileKind.API_KEY, "anthropic", Secret("sk-ant-stored"))
+    assert (aliased.kind, aliased.provider, aliased.secret) == (
+        ProfileKind.API_KEY,
+        "anthropic",
+        Secret("sk-ant-stored"),
+    )
     assert snapshot.credentials["google:manual"].ref == "env:G_KEY"
     assert snapshot.credentials["google:manual"].secret is None
     assert "x:passkey" not in snapshot.credentials
@@ -63,7 +71,7 @@ async def test_every_kind_of_write_leaves_the_rest_alone(original: Path, clock: 
     store = await SqliteAuthStore.open(original, clock=clock)
     assert foreign_content(original) == before
     await store.update_health("anthropic:manual", fail_once())
-    await store.put(key("mistral:manual"))
+    await store.put(key("mistral:manual", "sk-mistral"))
     await store.put(replace(store.snapshot().credentials[ME], secret=Secret("at-new")))
     await store.set_order("anthropic", ["anthropic:manual"])
     store.touch("google:manual", "google", NOW)
@@ -73,7 +81,7 @@ async def test_every_kind_of_write_leaves_the_rest_alone(original: Path, clock: 
     assert foreign_content(original) == before
     wanted: dict[str, Any] = copy.deepcopy(STORED)
     wanted["profiles"][ME]["access"] = "at-new"
-    wanted["profiles"]["mistral:manual"] = {"type": "api_key", "provider": "mistral", "key": key().secret.reveal()}  # type: ignore[union-attr]
+    wanted["profiles"]["mistral:manual"] = {"type": "api_key", "provider": "mistral", "key": "sk-mistral"}
     del wanted["profiles"]["google:manual"]
     assert cell(original, "auth_profile_store") == wanted
     state = cell(original, "auth_profile_state")
@@ -95,11 +103,19 @@ async def test_a_usage_write_never_touches_the_credentials_row(original: Path, c
 
 async def test_only_what_changed_is_written_into_an_entry(original: Path, clock: HandClock) -> None:
     store = await SqliteAuthStore.open(original, clock=clock)
-    await store.update_health(ME, lambda health: replace(health, error_count=2, failure_counts={FailureReason.RATE_LIMIT: 2}))
+    await store.update_health(
+        ME, lambda health: replace(health, error_count=2, failure_counts={FailureReason.RATE_LIMIT: 2})
+    )
     entry = cell(original, "auth_profile_state")["usageStats"][ME]
-    assert entry == STATE["usageStats"][ME] | {"errorCount": 2, "failureCounts": {"rate_limit": 2, "quantum_flux": 3}}
+    assert entry == STATE["usageStats"][ME] | {
+        "errorCount": 2,
+        "failureCounts": {"rate_limit": 2, "quantum_flux": 3},
+    }
     await store.update_health(ME, clear_all)
-    assert cell(original, "auth_profile_state")["usageStats"][ME] == {"lastUsed": NOW - 5_000, "futureStat": {"a": 1}}
+    assert cell(original, "auth_profile_state")["usageStats"][ME] == {
+        "lastUsed": NOW - 5_000,
+        "futureStat": {"a": 1},
+    }
     await store.close()
 
 
@@ -177,7 +193,7 @@ async def test_a_corrupt_state_row_disables_only_itself(
     await store.close()
 
 
-# --- the shared base -------------------------------------------------------------------------------------------------
+# --- the shared base ----------------------------------------------------------------------------------------
 
 
 def write_base(path: Path, store: Any, state: Any) -> None:
@@ -188,7 +204,11 @@ def write_base(path: Path, store: Any, state: Any) -> None:
     connection.pragma("journal_mode", "wal")
     columns = "state_key TEXT PRIMARY KEY, value_json TEXT NOT NULL, updated_at_ms INTEGER NOT NULL"
     connection.execute(f"CREATE TABLE IF NOT EXISTS config_machine_state ({columns}) STRICT")
-    for name, value in (("authProfiles.store", store), ("authProfiles.state", state), ("auth.sharedStore", {"x": 1})):
+    for name, value in (
+        ("authProfiles.store", store),
+        ("authProfiles.state", state),
+        ("auth.sharedStore", {"x": 1}),
+    ):
         connection.execute("INSERT OR REPLACE INTO config_machine_state VALUES (?, ?, 1)", (name, json.dumps(value)))
     connection.close()
 
@@ -225,7 +245,9 @@ async def test_the_base_serves_an_agent_without_profiles(agent_file: Path, tmp_p
     assert dump(base) == content
 
 
-async def test_the_latest_account_of_a_shared_profile_counts(agent_file: Path, tmp_path: Path, clock: HandClock) -> None:
+async def test_the_latest_account_of_a_shared_profile_counts(
+    agent_file: Path, tmp_path: Path, clock: HandClock
+) -> None:
     base = tmp_path / "state" / "openclaw.sqlite"
     write_base(base, STORED, STATE)
     store = await SqliteAuthStore.open(agent_file, shared_base=base, clock=clock)

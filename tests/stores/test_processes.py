@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.stores.kit import cell
 
 ROOT = Path(__file__).parents[2]

@@ -91,7 +91,7 @@ class AuthFile:
         self._database.changed()
         self._load()
 
-    # --- reading -----------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
         with self._database.reading() as connection:
@@ -118,7 +118,10 @@ class AuthFile:
         """Look for changes of others, write what is due. Never raises."""
         try:
             # both are asked: each remembers what it saw
-            stale = [self._database.changed(), self._uses_base and self._base is not None and self._base.changed()]
+            stale = [
+                self._database.changed(),
+                self._uses_base and self._base is not None and self._base.changed(),
+            ]
             if any(stale):
                 self._load()
             if self._purge:
@@ -134,7 +137,7 @@ class AuthFile:
         if pending and now - self._tried_ms >= wait:
             self.flush()
 
-    # --- the state row -----------------------------------------------------------------------------------------------
+    # --- the state row --------------------------------------------------------------------------------------
 
     def _change_state(self, change: Callable[[Document], Document], written: Pending) -> None:
         now = self._clock.now_ms()
@@ -189,7 +192,7 @@ class AuthFile:
         """One transaction. Raises StoreUnavailable."""
         self._change_state(lambda document: with_order(document, provider, ids), NOTHING_WRITTEN)
 
-    # --- the store row -----------------------------------------------------------------------------------------------
+    # --- the store row --------------------------------------------------------------------------------------
 
     def put(self, credential: Credential, expected: Credential | None = None) -> bool:
         """One transaction; with `expected` only if the stored secrets are those. Raises StoreUnavailable."""
@@ -293,5 +296,3 @@ def _cleaned_state(text: object, profile_id: str) -> Document | None:
     except BadRow:
         return None
     return cleaned if cleaned != document else None
-
-

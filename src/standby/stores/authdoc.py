@@ -1,4 +1,5 @@
-"""Law: the two JSON documents of an agent, as pure steps: read tolerantly, changed in one place, the rest kept."""
+"""Law: the two JSON documents of an agent, as pure steps: read tolerantly, changed in one place, the rest
+kept."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -65,7 +66,9 @@ def _read_order(stored: Mapping[str, Any], problems: list[str]) -> dict[str, tup
 
 
 def _read_last_good(stored: Mapping[str, Any], problems: list[str]) -> dict[str, str]:
-    problems.extend(f"lastGood of {provider!r} is no id" for provider, who in stored.items() if not isinstance(who, str))
+    problems.extend(
+        f"lastGood of {provider!r} is no id" for provider, who in stored.items() if not isinstance(who, str)
+    )
     return {provider.strip().lower(): who for provider, who in stored.items() if isinstance(who, str)}
 
 
@@ -88,15 +91,16 @@ def _with(document: Mapping[str, Any], key: str, part: Mapping[str, Any]) -> Doc
     return changed
 
 
-# --- the state document ----------------------------------------------------------------------------------------------
+# --- the state document -------------------------------------------------------------------------------------
 
 
 def with_pending(
     document: Mapping[str, Any], pending: Pending, shared: Mapping[str, ProfileHealth], now_ms: int
 ) -> Document:
-    """The state document with held changes and touches. Raises BadRow when a part cannot be changed safely."""
+    """The state document with held changes and touches. Raises BadRow when a part cannot be changed
+    safely."""
     stats, last_good = mapping_in(document, "usageStats"), mapping_in(document, "lastGood")
-    for profile_id in pending.held.keys() | pending.touches.keys():
+    for profile_id in dict.fromkeys((*pending.held, *pending.touches)):
         stored = decode_health(stats[profile_id], now_ms, _unheard) if profile_id in stats else HEALTHY
         before = newer(stored, shared.get(profile_id, HEALTHY))
         after = applied(pending.held.get(profile_id, ()), before)
@@ -145,7 +149,7 @@ def is_empty_state(document: Mapping[str, Any]) -> bool:
     return document.keys() <= {"version"}
 
 
-# --- the store document ----------------------------------------------------------------------------------------------
+# --- the store document -------------------------------------------------------------------------------------
 
 
 def with_credential(document: Mapping[str, Any], credential: Credential) -> Document:

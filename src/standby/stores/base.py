@@ -1,4 +1,5 @@
-"""Law: what the house asks of a store. Reads are snapshots in memory; each change is one atomic, idempotent update."""
+"""Law: what the house asks of a store. Reads are snapshots in memory; each change is one atomic, idempotent
+update."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +7,6 @@ from typing import Any, Protocol
 
 from standby.core.values import ProfileHealth, RouteHealth, RouteKey, Session
 from standby.credentials import Credential
-
 
 MAX_TURNS = 2_000
 """Recorded turns that a machine store keeps; the oldest go first."""
@@ -20,7 +20,8 @@ class AuthSnapshot:
     """Grows when anything below changes: views may be cached by it."""
     credentials: Mapping[str, Credential] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
-    """Ids that come from the original's machine-wide base: read only, their refresh tokens are not ours to spend."""
+    """Ids that come from the original's machine-wide base: read only, their refresh tokens are not ours to
+    spend."""
     health: Mapping[str, ProfileHealth] = field(default_factory=dict)
     order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     last_good: Mapping[str, str] = field(default_factory=dict)
@@ -31,8 +32,8 @@ class AuthSnapshot:
 class AuthStore(Protocol):
     """Port: credentials, order and usage of one agent.
 
-    Async methods raise StoreUnavailable on store trouble, but bookkeeping (`update_health`, `touch`, `flush` of touches)
-    never fails a request: see `update_health`."""
+    Async methods raise StoreUnavailable on store trouble, but bookkeeping (`update_health`, `touch`, `flush`
+    of touches) never fails a request: see `update_health`."""
 
     def snapshot(self) -> AuthSnapshot:
         """The newest known state; no I/O. Changes of other processes appear within 250 ms."""
@@ -40,15 +41,16 @@ class AuthStore(Protocol):
     async def update_health(
         self, profile_id: str, change: Callable[[ProfileHealth], ProfileHealth], *, strict: bool = False
     ) -> tuple[ProfileHealth, ProfileHealth]:
-        """Read, change, write in one transaction; returns (before, after). `change` is pure and may run twice.
-        Writes nothing when the value is unchanged. Shielded from cancellation.
+        """Read, change, write in one transaction; returns (before, after). `change` is pure and may run
+        twice. Writes nothing when the value is unchanged. Shielded from cancellation.
 
         When the store cannot be written the change holds in this process's snapshot, is logged once (logger
         `standby.store`) and is written as soon as the store can be written again. With `strict` it raises
         StoreUnavailable instead and changes nothing."""
 
     def touch(self, profile_id: str, provider: str, now_ms: int) -> None:
-        """`lastUsed` and `lastGood`: visible at once in this process, flushed lazily (at most once per 10 s)."""
+        """`lastUsed` and `lastGood`: visible at once in this process, flushed lazily (at most once per 10
+        s)."""
 
     async def flush(self) -> None:
         """Write what `touch` left."""
@@ -57,8 +59,8 @@ class AuthStore(Protocol):
         """Add or replace a credential; other entries and unknown fields are kept."""
 
     async def replace(self, expected: Credential, new: Credential) -> bool:
-        """Write `new` only if the stored secrets are still those of `expected` (SPEC 15); False, and nothing written,
-        when they are not: a newer sign-in wins, a credential that was removed stays removed."""
+        """Write `new` only if the stored secrets are still those of `expected` (SPEC 15); False, and nothing
+        written, when they are not: a newer sign-in wins, a credential that was removed stays removed."""
 
     async def remove(self, profile_id: str) -> bool:
         """Delete a credential with its health; its bytes leave the file. False when it was not there."""
@@ -107,7 +109,8 @@ class RefreshIntent:
 
 
 class MachineStore(Protocol):
-    """Port: what is Standby's alone on this machine: sessions, leases, route health, turns, refresh intents."""
+    """Port: what is Standby's alone on this machine: sessions, leases, route health, turns, refresh
+    intents."""
 
     async def session(self, agent: str, key: str) -> Session | None:
         """One session, or None."""
@@ -116,14 +119,15 @@ class MachineStore(Protocol):
         """All sessions of an agent, newest first."""
 
     async def save_session(self, agent: str, session: Session) -> Session:
-        """Write if the stored version equals `session.version` (0 = must not exist); returns it with the new version.
-        Raises SessionConflict."""
+        """Write if the stored version equals `session.version` (0 = must not exist); returns it with the new
+        version. Raises SessionConflict."""
 
     async def delete_session(self, agent: str, key: str) -> bool:
         """Remove a session."""
 
     async def acquire(self, name: str, owner: str, ttl_ms: int, now_ms: int) -> HeldLease | None:
-        """Take a lease if it is free, expired, or already held by `owner`; None when somebody else holds it."""
+        """Take a lease if it is free, expired, or already held by `owner`; None when somebody else holds
+        it."""
 
     async def renew(self, lease: HeldLease, ttl_ms: int, now_ms: int) -> HeldLease | None:
         """Prolong; None when it was lost."""

@@ -1,4 +1,5 @@
-"""Law: a stored credential and its value say the same; what is not ours goes back as it came (REFERENCE 2.1)."""
+"""Law: a stored credential and its value say the same; what is not ours goes back as it came (REFERENCE
+2.1)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +7,12 @@ from typing import Any
 from standby.core.values import ProfileKind
 from standby.credentials import Credential, Secret
 from standby.stores.jsontext import BadRow, mapping_in
+from standby.stores.usage import is_number
 
 MAX_EPOCH_MS = 8_640_000_000_000_000
 """The last instant that the original's dates can hold."""
 
-KINDS: Mapping[str, ProfileKind] = {kind.value: kind for kind in ProfileKind} | {
-    "apiKey": ProfileKind.API_KEY
-}
+KINDS: Mapping[str, ProfileKind] = {kind.value: kind for kind in ProfileKind} | {"apiKey": ProfileKind.API_KEY}
 KIND_FIELDS = ("type", "mode")
 SECRET_FIELDS: Mapping[ProfileKind, tuple[str, ...]] = {
     ProfileKind.API_KEY: ("key", "apiKey"),
@@ -49,9 +49,10 @@ class _Reader:
         return Secret(value) if value else None
 
     def time(self, name: str) -> int | None:
-        """A number that can be a date; anything else stays in `raw` for who judges eligibility (REFERENCE 2.2)."""
+        """A number that can be a date; anything else stays in `raw` for who judges eligibility (REFERENCE
+        2.2)."""
         value = self.entry.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX_EPOCH_MS:
+        if not is_number(value) or abs(value) > MAX_EPOCH_MS:
             return None
         self.taken.add(name)
         return int(value)
@@ -120,8 +121,8 @@ def decode_profiles(document: Mapping[str, Any]) -> tuple[dict[str, Credential],
 
 
 def encode_credential(credential: Credential, stored: object = None) -> dict[str, Any]:
-    """The entry to store in the place of `stored`. Fields that are not ours are kept while it is the same account;
-    a reference is written instead of the secret, never beside it (REFERENCE 2.1)."""
+    """The entry to store in the place of `stored`. Fields that are not ours are kept while it is the same
+    account; a reference is written instead of the secret, never beside it (REFERENCE 2.1)."""
     entry = _foreign_fields(credential, stored)
     entry.update(credential.raw)
     entry |= {"type": credential.kind.value, "provider": credential.provider}

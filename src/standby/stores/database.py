@@ -1,4 +1,5 @@
-"""Law: how a database is opened, how a change is made in it, and what its errors mean to an operator (RELIABILITY 3)."""
+"""Law: how a database is opened, how a change is made in it, and what its errors mean to an operator
+(RELIABILITY 3)."""
 
 import os
 import threading
@@ -59,9 +60,7 @@ def check_library(version: str | None = None) -> None:
     """Refuse a SQLite that can damage files. Raises Misconfigured."""
     found = version or apsw.sqlite_lib_version()
     if tuple(int(part) for part in found.split(".")[:3]) < FIRST_SOUND:
-        raise Misconfigured(
-            f"SQLite {found} can damage databases: install apsw 3.51.3 or newer, with its own SQLite"
-        )
+        raise Misconfigured(f"SQLite {found} can damage databases: install apsw 3.51.3 or newer, with its own SQLite")
 
 
 class Database:
@@ -77,7 +76,8 @@ class Database:
         self._seen: int | None = None
 
     def prepare(self) -> bool:
-        """Create the file when it is missing; True when this made it. Raises Misconfigured, StoreUnavailable."""
+        """Create the file when it is missing; True when this made it. Raises Misconfigured,
+        StoreUnavailable."""
         make_private_folders(self.path.parent)
         check_local(self.path)
         made = create_private(self.path)
@@ -91,7 +91,8 @@ class Database:
             _until_free(lambda: self.connection().pragma("journal_mode", "wal"))
 
     def connection(self) -> apsw.Connection:
-        """The open connection. Raises Misconfigured (modes, owner, link, not a database), StoreUnavailable."""
+        """The open connection. Raises Misconfigured (modes, owner, link, not a database),
+        StoreUnavailable."""
         if self._connection is None:
             self._connection = self._open()
         return self._connection
@@ -110,9 +111,7 @@ class Database:
             self._seen = None
         except apsw.NotADBError:
             _quietly_close(connection)
-            raise refuse(
-                self.path, "is not an SQLite database", "move it away, or restore it from a backup"
-            ) from None
+            raise refuse(self.path, "is not an SQLite database", "move it away, or restore it from a backup") from None
         except apsw.Error as error:
             _quietly_close(connection)
             raise unavailable(self.path, error) from None
@@ -121,7 +120,8 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """SQLite's errors as StoreUnavailable; a connection that may have gone bad is dropped, to be opened anew."""
+        """SQLite's errors as StoreUnavailable; a connection that may have gone bad is dropped, to be opened
+        anew."""
         try:
             yield
         except apsw.Error as error:
@@ -152,7 +152,8 @@ class Database:
                     connection.execute("COMMIT")
 
     def changed(self) -> bool:
-        """Whether another connection committed, or the file was exchanged, since the last call; True at first."""
+        """Whether another connection committed, or the file was exchanged, since the last call; True at
+        first."""
         self._follow_file()
         with self.errors():
             version = self.connection().pragma("data_version")
@@ -160,7 +161,8 @@ class Database:
         return bool(version != seen)
 
     def _follow_file(self) -> None:
-        """A restored backup is another file under our name: leave the old one, without touching what lies beside it."""
+        """A restored backup is another file under our name: leave the old one, without touching what lies
+        beside it."""
         if self._connection is None:
             return
         try:
@@ -226,7 +228,8 @@ def _quietly_close(connection: apsw.Connection | None) -> None:
 
 
 def _until_free(action: Callable[[], object]) -> None:
-    """Changing the journal mode does not wait for others by itself; when it cannot be done the old mode serves too."""
+    """Changing the journal mode does not wait for others by itself; when it cannot be done the old mode
+    serves too."""
     pause = threading.Event()
     for _ in range(BUSY_MS // 20):
         try:

@@ -1,4 +1,5 @@
-"""Law: a file that holds secrets is private to its owner, stands on a local disk, and is nobody's link (SPEC 5)."""
+"""Law: a file that holds secrets is private to its owner, stands on a local disk, and is nobody's link (SPEC
+5)."""
 
 import os
 import stat
@@ -44,7 +45,8 @@ def make_private_folders(folder: Path) -> None:
 
 
 def create_private(path: Path) -> bool:
-    """Create an empty file 0600; False when one is there already. Never follows a link. Raises StoreUnavailable."""
+    """Create an empty file 0600; False when one is there already. Never follows a link. Raises
+    StoreUnavailable."""
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, FILE_MODE)
@@ -70,36 +72,32 @@ def status_of(path: Path) -> os.stat_result | None:
 
 
 def check_private(path: Path) -> os.stat_result | None:
-    """Refuse a link, a foreign owner and wide modes, as ssh does; None when there is no file. Raises Misconfigured.
+    """Refuse a link, a foreign owner and wide modes, as ssh does; None when there is no file. Raises
+    Misconfigured.
 
     Looks with `lstat` alone: opening and closing a database file here would drop SQLite's locks on it."""
     found = status_of(path)
     if found is None:
         return None
     if stat.S_ISLNK(found.st_mode):
-        raise refuse(
-            path, "is a symbolic link", "put the file itself there, or point OPENCLAW_STATE_DIR at its folder"
-        )
+        raise refuse(path, "is a symbolic link", "put the file itself there, or point OPENCLAW_STATE_DIR at its folder")
     if not stat.S_ISREG(found.st_mode):
         raise refuse(path, "is not a plain file", "move it away")
     if found.st_uid != os.geteuid():
-        raise refuse(
-            path, f"belongs to user {found.st_uid}", f"run as that user, or: chown {os.geteuid()} {path}"
-        )
+        raise refuse(path, f"belongs to user {found.st_uid}", f"run as that user, or: chown {os.geteuid()} {path}")
     if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         raise refuse(path, f"holds secrets and is open to others (mode {mode:04o})", f"chmod 600 {path}")
     if found.st_nlink > 1:
-        raise refuse(
-            path, "has a second name (a hard link)", f"cp -p {path} {path}.own && mv {path}.own {path}"
-        )
+        raise refuse(path, "has a second name (a hard link)", f"cp -p {path} {path}.own && mv {path}.own {path}")
     return found
 
 
 def check_database(path: Path) -> os.stat_result | None:
     """`check_private` for a database and what lies beside it.
 
-    What SQLite laid there while the database was write-protected is write-protected too, and would keep it so."""
+    What SQLite laid there while the database was write-protected is write-protected too, and would keep it
+    so."""
     found = check_private(path)
     for suffix in COMPANIONS:
         companion = path.with_name(path.name + suffix)
@@ -123,7 +121,8 @@ def _mounts(table: str) -> Iterator[tuple[str, str]]:
 
 
 def filesystem_of(path: Path, table: str) -> str:
-    """The type of the file system that holds an absolute path, by a mount table in the form of /proc/mounts."""
+    """The type of the file system that holds an absolute path, by a mount table in the form of
+    /proc/mounts."""
     best, kind = "", ""
     for point, name in _mounts(table):
         inside = path.is_relative_to(point)
@@ -133,7 +132,8 @@ def filesystem_of(path: Path, table: str) -> str:
 
 
 def check_local(path: Path, mounts: Path = MOUNTS) -> None:
-    """Refuse network and pass-through file systems; without a mount table nothing is known. Raises Misconfigured."""
+    """Refuse network and pass-through file systems; without a mount table nothing is known. Raises
+    Misconfigured."""
     try:
         table = mounts.read_text(encoding="utf-8", errors="replace")
     except OSError:

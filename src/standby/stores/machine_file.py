@@ -1,4 +1,5 @@
-"""Law: all work on `standby.sqlite`, as it is done in the file's one thread; each change is one transaction."""
+"""Law: all work on `standby.sqlite`, as it is done in the file's one thread; each change is one
+transaction."""
 
 import dataclasses
 import logging
@@ -86,7 +87,7 @@ class MachineFile:
             self.write_held()
         self._database.drop()
 
-    # --- sessions ----------------------------------------------------------------------------------------------------
+    # --- sessions -------------------------------------------------------------------------------------------
 
     def session(self, agent: str, key: str) -> Session | None:
         """One, or None."""
@@ -115,7 +116,7 @@ class MachineFile:
         """False when it was not there."""
         return self._execute("DELETE FROM sessions WHERE agent = ? AND key = ?", (agent, key)) > 0
 
-    # --- leases ------------------------------------------------------------------------------------------------------
+    # --- leases ---------------------------------------------------------------------------------------------
 
     def acquire(self, name: str, owner: str, ttl_ms: int, now_ms: int) -> HeldLease | None:
         """Granted in one transaction. Raises StoreUnavailable."""
@@ -142,7 +143,7 @@ class MachineFile:
         query = "DELETE FROM leases WHERE name = ? AND owner = ? AND fence = ?"
         self._execute(query, (lease.name, lease.owner, lease.fence))
 
-    # --- routes ------------------------------------------------------------------------------------------------------
+    # --- routes ---------------------------------------------------------------------------------------------
 
     def update_route(self, key: RouteKey, change: RouteChange, strict: bool) -> RouteHealth:
         """One transaction, together with what was held; on store trouble held, or with `strict` raised."""
@@ -189,14 +190,20 @@ class MachineFile:
         if wrote:
             self._trouble.end()
 
-    # --- turns -------------------------------------------------------------------------------------------------------
+    # --- turns ----------------------------------------------------------------------------------------------
 
     def record_turn(self, record: TurnRecord) -> None:
         """Insert or replace, then prune. Evidence never fails a request: trouble is logged once."""
-        values = (record.id, record.agent, record.session_key, record.started_ms, record.ended_ms, record.outcome)
-        prune = (
-            "DELETE FROM turns WHERE id IN (SELECT id FROM turns ORDER BY started_ms DESC, id LIMIT -1 OFFSET ?)"
+        values = (
+            record.id,
+            record.agent,
+            record.session_key,
+            record.started_ms,
+            record.ended_ms,
+            record.outcome,
         )
+        oldest = "SELECT id FROM turns ORDER BY started_ms DESC, id LIMIT -1 OFFSET ?"
+        prune = f"DELETE FROM turns WHERE id IN ({oldest})"
         try:
             with self._database.writing() as connection:
                 query = f"INSERT OR REPLACE INTO turns ({TURN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -218,7 +225,7 @@ class MachineFile:
         bindings = (max(limit, 0),) if session_key is None else (session_key, max(limit, 0))
         return tuple(decode_turn(row) for row in self._rows(query, bindings))
 
-    # --- refresh intents, meta ---------------------------------------------------------------------------------------
+    # --- refresh intents, meta ------------------------------------------------------------------------------
 
     def put_intent(self, intent: RefreshIntent) -> None:
         """Durable when this returns."""
@@ -245,7 +252,7 @@ class MachineFile:
         else:
             self._execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    # --- SQL ---------------------------------------------------------------------------------------------------------
+    # --- SQL ------------------------------------------------------------------------------------------------
 
     def _row(self, query: str, bindings: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._database.errors():
@@ -267,7 +274,8 @@ def _next_fence(connection: apsw.Connection) -> int:
 
 
 def _shorten(connection: apsw.Connection, name: str, until_ms: int, latest_ms: int) -> None:
-    """After the wall clock was set back a lease would last too long: one term from now on is enough for its holder."""
+    """After the wall clock was set back a lease would last too long: one term from now on is enough for its
+    holder."""
     if until_ms > latest_ms:
         connection.execute("UPDATE leases SET until = ? WHERE name = ?", (latest_ms, name))
 
@@ -279,6 +287,13 @@ def _route(connection: apsw.Connection, key: RouteKey) -> RouteHealth:
 
 
 def _put_route(connection: apsw.Connection, key: RouteKey, health: RouteHealth, now_ms: int) -> None:
-    values = (health.failures, health.opened_at, health.next_try_at, health.tries, int(health.slow), health.generation)
+    values = (
+        health.failures,
+        health.opened_at,
+        health.next_try_at,
+        health.tries,
+        int(health.slow),
+        health.generation,
+    )
     query = "INSERT OR REPLACE INTO route_health VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     connection.execute(query, (key.provider, key.model, key.endpoint, *values, now_ms))

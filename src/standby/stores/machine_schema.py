@@ -1,4 +1,5 @@
-"""Law: the tables of `<state>/standby.sqlite`, which is Standby's alone; a newer schema is refused, never guessed at."""
+"""Law: the tables of `<state>/standby.sqlite`, which is Standby's alone; a newer schema is refused, never
+guessed at."""
 
 import apsw
 
@@ -16,15 +17,17 @@ TABLES = (
     "INSERT OR IGNORE INTO fences VALUES (1, 0)",
     "CREATE TABLE IF NOT EXISTS leases (name TEXT PRIMARY KEY, owner TEXT NOT NULL, fence INTEGER NOT NULL, "
     "until INTEGER NOT NULL) STRICT",
-    "CREATE TABLE IF NOT EXISTS route_health (provider TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL, "
-    "failures INTEGER, opened_at INTEGER, next_try_at INTEGER, tries INTEGER, slow INTEGER, generation INTEGER, "
-    "updated_at INTEGER NOT NULL, PRIMARY KEY (provider, model, endpoint))",
+    "CREATE TABLE IF NOT EXISTS route_health (provider TEXT NOT NULL, model TEXT NOT NULL, "
+    "endpoint TEXT NOT NULL, failures INTEGER, opened_at INTEGER, next_try_at INTEGER, tries INTEGER, "
+    "slow INTEGER, generation INTEGER, updated_at INTEGER NOT NULL, "
+    "PRIMARY KEY (provider, model, endpoint)) STRICT",
     "CREATE TABLE IF NOT EXISTS turns (id TEXT PRIMARY KEY, agent TEXT NOT NULL, session_key TEXT, "
     "started_ms INTEGER NOT NULL, ended_ms INTEGER, outcome TEXT NOT NULL, record_json TEXT NOT NULL) STRICT",
     "CREATE INDEX IF NOT EXISTS turns_newest ON turns (started_ms DESC, id)",
     "CREATE INDEX IF NOT EXISTS turns_of_session ON turns (session_key, started_ms DESC, id)",
     "CREATE TABLE IF NOT EXISTS refresh_intents (identity TEXT PRIMARY KEY, profile_id TEXT NOT NULL, "
-    "generation INTEGER NOT NULL, started_ms INTEGER NOT NULL, owner TEXT NOT NULL, token_hash TEXT NOT NULL) STRICT",
+    "generation INTEGER NOT NULL, started_ms INTEGER NOT NULL, owner TEXT NOT NULL, "
+    "token_hash TEXT NOT NULL) STRICT",
 )
 
 

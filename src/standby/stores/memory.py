@@ -1,7 +1,9 @@
-"""Law: the two ports in memory, with the semantics of the real engines: for tests, the simulator and dry runs."""
+"""Law: the two ports in memory, with the semantics of the real engines: for tests, the simulator and dry
+runs."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from standby.core.values import CLOSED, HEALTHY, ProfileHealth, RouteHealth, RouteKey, Session
 from standby.credentials import Credential
@@ -90,9 +92,9 @@ class MemoryAuthStore:
     async def close(self) -> None:
         """Nothing to close."""
 
-    def _publish(self, **parts: object) -> None:
-        version = self._snapshot.version + 1
-        self._snapshot = dataclasses.replace(self._snapshot, version=version, **parts)  # type: ignore[arg-type]
+    def _publish(self, **parts: Any) -> None:
+        parts["version"] = self._snapshot.version + 1
+        self._snapshot = dataclasses.replace(self._snapshot, **parts)
 
 
 class MemoryMachineStore:

@@ -1,4 +1,5 @@
-"""Law: what this process knows beyond the file is shown at once, written when possible, and never twice counted."""
+"""Law: what this process knows beyond the file is shown at once, written when possible, and never twice
+counted."""
 
 import dataclasses
 import threading
@@ -18,8 +19,8 @@ MAX_HELD = 64
 
 
 class Held(Generic[K, V]):
-    """Changes that could not be written. They are kept as changes, not values, so that they can be applied to what
-    other processes wrote meanwhile. Not thread-safe by itself."""
+    """Changes that could not be written. They are kept as changes, not values, so that they can be applied to
+    what other processes wrote meanwhile. Not thread-safe by itself."""
 
     def __init__(self, default: V) -> None:
         self._default = default
@@ -86,7 +87,8 @@ NOTHING_WRITTEN = Pending()
 
 
 class Shown:
-    """The snapshot of this process: what was read, with what is not written yet. `current` is read without a lock."""
+    """The snapshot of this process: what was read, with what is not written yet. `current` is read without a
+    lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -106,7 +108,8 @@ class Shown:
     def touch(self, profile_id: str, touch: Touch) -> None:
         """A profile was used."""
         with self._lock:
-            earlier = self._touches.get(profile_id, touch)
+            # taken out first: the last one used stands last, and is the last good one
+            earlier = self._touches.pop(profile_id, touch)
             self._touches[profile_id] = Touch(touch.provider, max(earlier.at_ms, touch.at_ms))
             self.current = touched(self.current, profile_id, touch.provider, touch.at_ms)
 
@@ -129,7 +132,8 @@ class Shown:
             self._held.drop(profile_id)
 
     def pending(self) -> Pending:
-        """What is to be written. Uses of shared profiles are not: they are not this agent's (REFERENCE 2.4)."""
+        """What is to be written. Uses of shared profiles are not: they are not this agent's (REFERENCE
+        2.4)."""
         with self._lock:
             own = {k: touch for k, touch in self._touches.items() if k not in self._read.shared}
             return Pending(own, self._held.taken())

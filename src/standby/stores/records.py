@@ -1,4 +1,5 @@
-"""Law: what is Standby's alone is JSON with the documented names; a record that cannot be read spoils only itself."""
+"""Law: what is Standby's alone is JSON with the documented names; a record that cannot be read spoils only
+itself."""
 
 import dataclasses
 import re
@@ -58,9 +59,9 @@ def decode_session(key: str, version: int, text: object) -> Session:
     values: dict[str, Any] = {}
     for item in dataclasses.fields(Session):
         name = SESSION_NAMES.get(item.name, camel(item.name))
-        if item.name not in NOT_STORED and name in stored:
-            if _well_typed(item.name, stored[name], item.default):
-                values[item.name] = stored[name]
+        known = item.name not in NOT_STORED and name in stored
+        if known and _well_typed(item.name, stored[name], item.default):
+            values[item.name] = stored[name]
     return Session(key=key, version=version, **values)
 
 
@@ -102,9 +103,14 @@ def _cut(value: object) -> object:
 
 
 def encode_turn(record: TurnRecord) -> str:
-    """Summary and steps as JSON, bounded: long texts are cut, then the last steps go (and `stepsLeftOut` says so)."""
+    """Summary and steps as JSON, bounded: long texts are cut, then the last steps go (and `stepsLeftOut` says
+    so)."""
     steps: list[object] = [_cut(step) for step in record.steps[:MAX_STEPS]]
-    document = {"summary": _cut(record.summary), "steps": steps, "stepsLeftOut": len(record.steps) - len(steps)}
+    document = {
+        "summary": _cut(record.summary),
+        "steps": steps,
+        "stepsLeftOut": len(record.steps) - len(steps),
+    }
     text = render(document)
     while len(text) > MAX_RECORD and steps:
         del steps[len(steps) // 2 :]

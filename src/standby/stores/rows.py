@@ -58,8 +58,8 @@ def _cell(table: str, key: str, value: str) -> Cell:
         table=table,
         create=f"CREATE TABLE IF NOT EXISTS {table} ({columns})",
         select=f"SELECT {value} FROM {table} WHERE {key} = 'primary'",
-        upsert=f"INSERT INTO {table} ({key}, {value}, updated_at) VALUES ('primary', ?, ?) ON CONFLICT ({key}) "
-        f"DO UPDATE SET {value} = excluded.{value}, updated_at = excluded.updated_at",
+        upsert=f"INSERT INTO {table} ({key}, {value}, updated_at) VALUES ('primary', ?, ?) "
+        f"ON CONFLICT ({key}) DO UPDATE SET {value} = excluded.{value}, updated_at = excluded.updated_at",
         delete=f"DELETE FROM {table} WHERE {key} = 'primary'",
     )
 

@@ -1,4 +1,5 @@
-"""Law: `AuthStore` over one agent's SQLite file; the event loop never waits for the disk (SPEC 5, RELIABILITY 3)."""
+"""Law: `AuthStore` over one agent's SQLite file; the event loop never waits for the disk (SPEC 5, RELIABILITY
+3)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,13 +24,13 @@ class SqliteAuthStore:
         self._file, self._shown, self._writer = file, shown, writer
 
     @classmethod
-    async def open(
-        cls, path: Path, *, shared_base: Path | None = None, clock: Clock, vfs: str | None = None
-    ) -> Self:
-        """Open the file, or create it (0600, in folders 0700). `shared_base` is the original's machine-wide file, read
+    async def open(cls, path: Path, *, shared_base: Path | None = None, clock: Clock, vfs: str | None = None) -> Self:
+        """Open the file, or create it (0600, in folders 0700). `shared_base` is the original's machine-wide
+        file, read
         only and used while the agent has no profile of its own. `vfs` names an apsw VFS, for fault tests.
 
-        Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk), StoreUnavailable."""
+        Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk),
+        StoreUnavailable."""
         shown = Shown()
         file = AuthFile(path, shared_base, clock, shown, vfs=vfs)
         writer = Writer(path.parent.parent.name or path.name, file.tick, file.finish)

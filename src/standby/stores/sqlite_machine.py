@@ -1,4 +1,5 @@
-"""Law: `MachineStore` over `<state>/standby.sqlite`; the event loop never waits for the disk (SPEC 7, RELIABILITY 3)."""
+"""Law: `MachineStore` over `<state>/standby.sqlite`; the event loop never waits for the disk (SPEC 7,
+RELIABILITY 3)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,8 @@ from standby.stores.writer import Writer
 class SqliteMachineStore:
     """Sessions, leases, route health, recorded turns, refresh intents and small values of this machine.
 
-    Make it with `open`. Usable from any event loop of the process that opened it, not from a fork. Every method raises
+    Make it with `open`. Usable from any event loop of the process that opened it, not from a fork. Every
+    method raises
     StoreUnavailable on store trouble, but `routes`, `update_route` and `record_turn` (see `MachineStore`)."""
 
     def __init__(self, file: MachineFile, writer: Writer) -> None:
@@ -23,11 +25,11 @@ class SqliteMachineStore:
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock, max_turns: int = MAX_TURNS, vfs: str | None = None) -> Self:
-        """Open the file, or create it (0600). The newest `max_turns` recorded turns are kept. `vfs` names an apsw VFS,
-        for fault tests.
+        """Open the file, or create it (0600). The newest `max_turns` recorded turns are kept. `vfs` names an
+        apsw VFS, for fault tests.
 
-        Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk, a newer schema),
-        StoreUnavailable."""
+        Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk, a newer
+        schema), StoreUnavailable."""
         file = MachineFile(path, clock, max_turns=max_turns, vfs=vfs)
         writer = Writer("machine", file.tick, file.finish)
         try:

@@ -1,4 +1,5 @@
-"""Law: `usageStats` is untrusted on the way in, and changed only where it changed on the way out (SPEC 5, I30)."""
+"""Law: `usageStats` is untrusted on the way in, and changed only where it changed on the way out (SPEC 5,
+I30)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
@@ -39,15 +40,15 @@ Note = Callable[[str], None]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """A JSON number (true and false are not)."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """A number that can be compared: true, false and NaN cannot."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124
 
 
 def past_time(value: object, now_ms: int, note: Note, name: str) -> int | None:
     """An instant that has been; a day of grace for clocks that were set back."""
     if value is None:
         return None
-    if not is_number(value) or not 0 < value <= now_ms + DAY:
+    if not is_number(value) or not 1 <= value <= now_ms + DAY:
         note(f"{name} is no instant in the past")
         return None
     return int(value)
@@ -57,7 +58,7 @@ def end_time(value: object, began_ms: int, note: Note, name: str) -> int | None:
     """The end of a window, at most MAX_WINDOW_MS after its beginning."""
     if value is None:
         return None
-    if not is_number(value) or value <= 0:
+    if not is_number(value) or value < 1:
         note(f"{name} is no instant")
         return None
     latest = began_ms + MAX_WINDOW_MS
@@ -91,19 +92,16 @@ def _items(entry: Mapping[str, Any], name: str, note: Note) -> dict[str, Any]:
 
 
 def decode_health(entry: object, now_ms: int, note: Note) -> ProfileHealth:
-    """One entry of `usageStats`; what cannot be understood counts as absent and is told to `note`. Never raises."""
+    """One entry of `usageStats`; what cannot be understood counts as absent and is told to `note`. Never
+    raises."""
     if not isinstance(entry, dict):
         note("is no object")
         return ProfileHealth()
-    values: dict[str, Any] = {
-        ours: past_time(entry.get(name), now_ms, note, name) for ours, name in PAST.items()
-    }
+    values: dict[str, Any] = {ours: past_time(entry.get(name), now_ms, note, name) for ours, name in PAST.items()}
     began = min(values["last_failure_at"] or now_ms, now_ms)
     values |= {ours: end_time(entry.get(name), began, note, name) for ours, name in UNTIL.items()}
     values |= {ours: reason(entry.get(name)) for ours, name in REASON.items()}
-    values |= {
-        ours: text if isinstance(text := entry.get(name), str) else None for ours, name in TEXT.items()
-    }
+    values |= {ours: text if isinstance(text := entry.get(name), str) else None for ours, name in TEXT.items()}
     return ProfileHealth(
         error_count=count(entry.get("errorCount"), note, "errorCount"),
         failure_counts=_decode_counts(_items(entry, "failureCounts", note), note),
@@ -113,26 +111,18 @@ def decode_health(entry: object, now_ms: int, note: Note) -> ProfileHealth:
 
 
 def _decode_counts(stored: Mapping[str, Any], note: Note) -> dict[FailureReason, int]:
-    known = {
-        which: count(n, note, f"failureCounts.{name}")
-        for name, n in stored.items()
-        if (which := reason(name))
-    }
+    known = {which: count(n, note, f"failureCounts.{name}") for name, n in stored.items() if (which := reason(name))}
     return {which: n for which, n in known.items() if n}
 
 
-def _decode_models(
-    stored: Mapping[str, Any], now_ms: int, began: int, note: Note
-) -> dict[str, ModelCooldown]:
+def _decode_models(stored: Mapping[str, Any], now_ms: int, began: int, note: Note) -> dict[str, ModelCooldown]:
     windows: dict[str, ModelCooldown] = {}
     for model, entry in stored.items():
         if not isinstance(entry, dict) or not is_number(entry.get("until")):
             note(f"modelCooldowns[{model!r}] has no end")
             continue
         since = past_time(entry.get("since"), now_ms, note, f"modelCooldowns[{model!r}].since")
-        until = end_time(
-            entry["until"], min(since or began, now_ms), note, f"modelCooldowns[{model!r}].until"
-        )
+        until = end_time(entry["until"], min(since or began, now_ms), note, f"modelCooldowns[{model!r}].until")
         if until is not None:
             errors = count(entry.get("errorCount"), note, f"modelCooldowns[{model!r}].errorCount", default=1)
             why = reason(entry.get("reason")) or FailureReason.UNKNOWN
@@ -150,11 +140,27 @@ def encode_health(entry: object, before: ProfileHealth, after: ProfileHealth) ->
             if new is None:
                 for companion in COMPANIONS.get(name, ()):
                     stored.pop(companion, None)
+    if before != after:
+        _cut_ends(stored, after)
     if before.failure_counts != after.failure_counts:
         _put(stored, "failureCounts", _encode_counts(stored.get("failureCounts"), after))
     if before.model_cooldowns != after.model_cooldowns:
         _put(stored, "modelCooldowns", _encode_models(stored.get("modelCooldowns"), before, after))
     return stored
+
+
+def _cut_ends(stored: dict[str, Any], after: ProfileHealth) -> None:
+    """An absurd end that was cut when it was read is written as it was cut: a later anchor must not prolong
+    it."""
+    for ours, name in UNTIL.items():
+        if is_number(stored.get(name)) and (until := getattr(after, ours)) is not None:
+            stored[name] = until
+    models = stored.get("modelCooldowns")
+    if isinstance(models, dict):
+        cut = {
+            m: w | {"until": after.model_cooldowns[m].until} for m, w in models.items() if m in after.model_cooldowns
+        }
+        stored["modelCooldowns"] = models | cut
 
 
 def _put(stored: dict[str, Any], name: str, value: object) -> None:

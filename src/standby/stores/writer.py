@@ -1,4 +1,5 @@
-"""Law: one thread per database file does all its work, in order; a caller may leave, its write is finished."""
+"""Law: one thread per database file does all its work, in order; a caller may leave, its write is
+finished."""
 
 import asyncio
 import atexit
@@ -99,7 +100,7 @@ class Writer:
         for job in self._waiting:
             job.perform()
 
-    def _next(self, wait_s: float) -> _Job | None | bool:
+    def _next(self, wait_s: float) -> _Job | bool | None:
         try:
             return self._queue.get(timeout=wait_s)
         except queue.Empty:
