@@ -1,6 +1,9 @@
 """Law: the first rule that holds names the failure; no signal is without a verdict and none makes this raise (SPEC 6)."""
 
-from standby.core.reasons import TRAITS, FailureReason
+import re
+
+from standby.core.reasons import TRAITS
+from standby.core.reasons import FailureReason as R
 from standby.core.rules import ATTRIBUTED, LAST, OTHERS
 from standby.core.rules.book import Book, Evidence
 from standby.core.rules.rule import Rule
@@ -12,6 +15,13 @@ _NAMING = frozenset(
     "blockreason rate_limit_reached_type codex_error_info native_code quotaid statuscode error_info".split()
 )
 """Details whose last path member is one of these name something."""
+_CEILING = re.compile(r"[Ll]imit:?\s{0,2}([\d,]{1,12})\b[^\d]{0,24}\b[Rr]equested:?\s{0,2}([\d,]{1,12})\b")
+_MINUTE = re.compile(r"\bTPM\b|per min", re.IGNORECASE)
+"""A limit next to what one request asked for; with a `Used` between them it is no ceiling."""
+_HINTED = frozenset({R.RATE_LIMIT, R.OVERLOADED, R.SERVER_ERROR, R.TIMEOUT, R.UNCLASSIFIED, R.EMPTY_RESPONSE, R.NO_ERROR_DETAILS})
+"""Reasons that waiting can cure: only with these is a wait carried on."""
+_DAILY_MS = 12 * 3_600_000
+"""A wait this long is a daily window by itself: no retry outlives it."""
 _PLAIN = frozenset({"", "0", "200"})
 _UNSAID = frozenset({"fallback.unmatched", "fallback.request", "fallback.client", "fallback.5xx", "fallback.429"})
 """Verdicts by status alone, after which the quoted parts of the text are looked at as well."""
@@ -23,7 +33,7 @@ def classify(signal: ErrorSignal) -> Failure:
     text = normalise(signal.message)
     book = ATTRIBUTED.get(signal.provider, OTHERS)
     rule = _first(book, signal, names, text)
-    if rule.id in _UNSAID and " q " in text and signal.status not in (400, 422):
+    if rule.id in _UNSAID and signal.status not in (400, 422) and any(sign in signal.message for sign in "'\"`"):
         again = _first(book, signal, names, normalise(signal.message, quoted=True))
         rule = rule if again.id in _UNSAID else again
     return _verdict(rule, signal)
@@ -43,15 +53,33 @@ def _names(signal: ErrorSignal) -> frozenset[str]:
             _name(found, value)
     if signal.where in {"output", "tool_result"}:
         found.add("where_output")
+    if signal.provider:
+        found.add(f"provider_{signal.provider}")
     if signal.caller_abort:
         found.add("caller_abort")
     if signal.silent:
         found.add("silent")
     if signal.phase.value in {"local", "connect"}:
         found.add(f"phase_{signal.phase.value}")
-    if signal.param:
-        found.add("param")
-    return frozenset(found)
+    if "reasoning" in signal.param or "thinking" in signal.param:
+        found.add("param_thinking")
+    return frozenset(found | _measures(signal))
+
+
+def _measures(signal: ErrorSignal) -> set[str]:
+    """Numbers that say something only when compared."""
+    found: set[str] = set()
+    if "equested" in signal.message and _MINUTE.search(signal.message) and (ceiling := _CEILING.search(signal.message)):
+        limit, requested = (int(number.replace(",", "")) for number in ceiling.groups())
+        found |= {"request_over_limit"} if requested > limit else set()
+    for path, value in signal.details.items():
+        if path.endswith("quota_limit_value") and value == "0":
+            found.add("quota_zero")
+        elif path.endswith("rate_limit_reached_type"):
+            found.add("rate_limit_reached_type")
+        elif path.lower().endswith("quotaid") and "PerDay" in value:
+            found.add("perday")
+    return found
 
 
 def _name(found: set[str], value: str) -> None:
@@ -66,7 +94,9 @@ def _name(found: set[str], value: str) -> None:
 
 def _verdict(rule: Rule, signal: ErrorSignal) -> Failure:
     traits = TRAITS[rule.reason]
-    retry = traits.retry_same and not rule.long if rule.retry is None else rule.retry
+    wait = signal.retry_after_ms if rule.hint and rule.reason in _HINTED else None
+    long = rule.long or (rule.reason is R.RATE_LIMIT and (wait or 0) >= _DAILY_MS)
+    retry = traits.retry_same and not long if rule.retry is None else rule.retry
     return Failure(
         reason=rule.reason,
         rule=rule.id,
@@ -76,15 +106,15 @@ def _verdict(rule: Rule, signal: ErrorSignal) -> Failure:
         fallback=traits.fallback if rule.fallback is None else rule.fallback,
         signal=signal,
         category=_category(rule, signal),
-        retry_after_ms=signal.retry_after_ms,
+        retry_after_ms=wait,
         reset_at_ms=signal.reset_at_ms,
-        long_window=rule.long,
+        long_window=long,
     )
 
 
 def _category(rule: Rule, signal: ErrorSignal) -> str | None:
     """A refusal's category is the provider's own word where there is one."""
-    if rule.reason is not FailureReason.REFUSAL or rule.category not in (None, "policy"):
+    if rule.reason is not R.REFUSAL or rule.category not in (None, "policy"):
         return rule.category
     said = next((value for path, value in signal.details.items() if path.endswith("category") and value), None)
     return said or rule.category

@@ -5,6 +5,7 @@ from typing import Any
 
 from standby.signals.facts import Facts
 
+_CONTENT = ("content", "text", "parts", "tool_calls", "reasoning_content", "thinking", "output", "output_text", "partial_json")
 _BLOCKS = ("blockReason", "block_reason")
 
 
@@ -34,8 +35,10 @@ def read_answer(facts: Facts, value: Mapping[Any, Any]) -> None:
         _finish(facts, part)
         facts.content = facts.content or _speaks(part)
     feedback = value.get("promptFeedback")
-    if isinstance(feedback, Mapping):
+    if isinstance(feedback, dict):
         for key in _BLOCKS:
+            if feedback.get(key):
+                facts.note("promptFeedback.kind", "prompt_blocked")
             facts.stop(feedback.get(key))
 
 
@@ -45,34 +48,32 @@ def _parts(value: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
         listed = value.get(key)
         parts += listed[:8] if isinstance(listed, list) else []
     for name in ("output", "message"):
-        if isinstance(value.get(name), Mapping):
+        if isinstance(value.get(name), dict):
             parts.append(value[name])
             parts.append(value[name].get("message"))
-    return [part for part in parts if isinstance(part, Mapping)]
+    return [part for part in parts if isinstance(part, dict)]
 
 
 def _finish(facts: Facts, part: Mapping[Any, Any]) -> None:
     incomplete = part.get("incomplete_details")
-    if isinstance(incomplete, Mapping):
+    if isinstance(incomplete, dict):
         facts.stop(incomplete.get("reason"))
     for key in ("native_finish_reason", "finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"):
         facts.stop(part.get(key))
     stopped = part.get("stop_details")
-    if isinstance(stopped, Mapping):
+    if isinstance(stopped, dict):
         for key in ("category", "type", "explanation"):
             facts.note(f"stop_details.{key}", stopped.get(key))
         facts.say(stopped.get("explanation"))
-    message = part.get("message") if isinstance(part.get("message"), Mapping) else part
-    if isinstance(message, Mapping) and isinstance(message.get("refusal"), str) and message["refusal"]:
-        facts.stop("refusal")
+    message = part.get("message") if isinstance(part.get("message"), dict) else part
+    if isinstance(message, dict) and isinstance(message.get("refusal"), str) and message["refusal"]:
+        facts.finish = "refusal"
     if isinstance(part.get("finishMessage"), str):
         facts.note("finishMessage", part["finishMessage"])
 
 
 def _speaks(part: Mapping[Any, Any]) -> bool:
     for holder in (part, part.get("message"), part.get("delta"), part.get("content")):
-        if isinstance(holder, Mapping) and any(
-            holder.get(key) for key in ("content", "text", "parts", "tool_calls", "reasoning_content", "thinking", "output", "output_text")
-        ):
+        if isinstance(holder, dict) and any(isinstance(holder.get(key), (str, list)) and holder[key] for key in _CONTENT):
             return True
     return bool(isinstance(part.get("response"), str) and part["response"])

@@ -34,7 +34,7 @@ _DAYFIRST = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(
-    r"\b(?P<word>tomorrow|today|midnight|next month|next week|first of next month|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b"
+    r"\b(?P<word>tomorrow|today(?= at \d)|midnight|next month|next week|first of next month|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b"
     r"(?:,?\s{1,3}(?:at\s{1,2})?" + _CLOCK + r")?|(?P<cjk>明天|次日|明日|下个?月)",
     re.IGNORECASE,
 )
@@ -66,6 +66,13 @@ def epoch_ms(value: float, now_ms: int) -> int | None:
     return ms if abs(ms - now_ms) <= HORIZON else None
 
 
+def end_of_day(now_ms: int, zone: str) -> int:
+    """The next midnight in a zone, in ms since the epoch."""
+    local = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone))
+    midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return int(midnight.timestamp() * SECOND)
+
+
 def _unix(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]:
     for found in _UNIX.finditer(text):
         number = int(found.group(1))
@@ -79,11 +86,9 @@ def _dated(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]:
             month = MONTHS[part["name"].lower()] if part.get("name") else int(part["month"])
             here = _place(text, found.end(), zone)
             year = int(part["year"]) if part["year"] else now.year
-            moment = _moment(here, year, month, int(part["day"]), part)
-            if moment and not part["year"] and moment < now - timedelta(days=2):
-                moment = _moment(here, year + 1, month, int(part["day"]), part)
-            if moment:
-                yield moment
+            years = (year,) if part["year"] else (year - 1, year, year + 1)
+            moments = [_moment(here, each, month, int(part["day"]), part) for each in years]
+            yield from sorted(filter(None, moments), key=lambda moment: abs(moment - now))[:1]
 
 
 def _worded(text: str, now: datetime, zone: tzinfo | None) -> Iterator[datetime]:

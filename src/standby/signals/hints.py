@@ -8,7 +8,7 @@ from datetime import UTC, tzinfo
 from email.utils import parsedate_to_datetime
 from zoneinfo import ZoneInfo
 
-from standby.signals.dates import DAY, SECOND, epoch_ms, find_instant
+from standby.signals.dates import DAY, SECOND, end_of_day, epoch_ms, find_instant
 
 LONGEST_WAIT = 31 * DAY
 """No wait longer than this is believed, in ms."""
@@ -31,9 +31,11 @@ _SPAN = re.compile(
     rf"(?:(?:\s{{0,2}},)?(?:\s{{0,2}}and)?\s{{0,2}}\d{{1,10}}(?:\.\d{{1,12}})?\s{{0,2}}(?:(?:{_LATIN})(?![a-z])|毫秒|秒钟|秒|分钟|分|小时|天)){{0,5}}",
     re.IGNORECASE,
 )
+_SPANS = 48
+"""Spans of time that are weighed in one text."""
 _LINK = (
     r"(?:\W{1,4}(?:in|after|for|at|least|about|approximately|around|another|again|please|is|until|limit|will|be|the|request|requests|it|your|to|"
-    r"of|time|remaining|left|window|quota|usage|next|within|delay|seconds|you|can|retry|try|reset|resets|period|dans|en|de|nach|fra|через|the|a)){0,6}\W{0,4}$"
+    r"of|time|remaining|left|window|quota|usage|next|within|delay|seconds|you|can|retry|try|reset|resets|period|dans|en|de|nuevo|novo|nouveau|nach|fra|через|the|a)){0,6}\W{0,4}$"
 )
 _LEAD = re.compile(
     r"(?:try(?:ing)?(?: this request)? again|again|retry(?:ing)?(?:[-_ ]?(?:after|delay|in))?|retryable|wait(?:ing)?|resets?|resume|available|back ?off|cooldown|cooling down|"
@@ -42,15 +44,21 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TRAIL = re.compile(
-    r"\s{0,2}(?:后|之后|以后|後)?\s{0,2}(?:再|重试|重新|恢复|重置|再试|可用)|\s{0,2}(?:before|until (?:next|retry|reset)|이후)", re.IGNORECASE
+    r"\s{0,2}(?:后|之后|以后|後)?\s{0,2}(?:再|重试|重新|恢复|重置|再试|可用)|\s{0,2}(?:erneut|wieder|before|until (?:next|retry|reset)|이후)", re.IGNORECASE
 )
 _BARE = re.compile(r"\bretry[-_ ]after(?:[-_ ]seconds)?[\"']?\s{0,2}[:=]?\s{0,2}[\"']?(\d{1,8}(?:\.\d{1,6})?)(?![\w:.-])", re.IGNORECASE)
 _WORDY = re.compile(r"\b(?:wait|try again in|retry (?:in|after))\s{1,2}(?:about )?(a|an|one|a few)\s{1,2}(second|minute|hour|day)s?\b", re.IGNORECASE)
+_TELLING = ("again", "retry", "retri", "wait", "reset", "regain", "available", "until", "before", "renew", "refresh", "resum", "reached|", "cool", "back off",
+            "backoff", "recover", "replenish", "come back", "unblock", "réess", "réinit", "intent", "intént", "espera", "warten", "versuch", "zurück", "erneut",
+            "wieder", "повтор", "попроб", "aguarde", "tente", "等", "试", "恢复", "重置", "刷新", "解除", "后", "後", "이후", "将在", "delay")  # fmt: skip
 _ANCHOR = re.compile(
     r"\bresets?\b|\bresetting\b|try again\b|retry\b|regain access|\bavailable (?:again|at|on|after)|\buntil\b|renews?\b|refresh(?:es)?\b|resumes?\b|"
     r"limit reached\||come back|unblocked|恢复|重置|重试|刷新|解除|réinitialis|zurückgesetzt",
     re.IGNORECASE,
 )
+_DAY_ENDS = {"gemini": "America/Los_Angeles", "cloudflare-workers-ai": "UTC"}
+"""Where a provider's daily quota is filled up: at midnight there."""
+_DAILY = re.compile(r"PerDay|daily free allocation|requests per day", re.IGNORECASE)
 _CHINESE = frozenset({"zhipu", "minimax", "moonshot", "kimi-coding", "qwen", "volcengine", "siliconflow", "deepseek"})
 _AFTER_KEYS = {"retry_after": SECOND, "retryafter": SECOND, "retry_after_seconds": SECOND, "retry_after_secs": SECOND, "retry_after_ms": 1, "retryafterms": 1,
                "retrydelay": SECOND, "retry_delay": SECOND, "cooldown_seconds": SECOND, "wait_seconds": SECOND, "retryafterseconds": SECOND,
@@ -73,19 +81,28 @@ def find_hints(
     headers: Mapping[str, str], details: Mapping[str, str], text: str, *, now_ms: int, provider: str = "", zone: tzinfo | None = None
 ) -> Hints:
     """All statements weighed: structure and prose; waits and absolute times stay apart (SPEC 7)."""
-    coarse = max(_header_waits(headers, now_ms), default=None)
-    fine = max([*_detail_waits(details), *prose_waits(text)], default=None)
-    wait = _weigh(coarse, fine)
+    telling = _telling(text)
+    spoken = prose_waits(text) if telling else ()
+    stated = [max(kind, default=None) for kind in (_header_waits(headers, now_ms), _detail_waits(details), spoken)]
+    wait = _weigh(_weigh(stated[0], stated[1]), stated[2])
     place = zone or (ZoneInfo("Asia/Shanghai") if provider in _CHINESE else None)
-    resets = [*_header_resets(headers, now_ms), *_detail_resets(details, now_ms, place), *prose_resets(text, now_ms, place)]
+    resets = [*_header_resets(headers, now_ms), *_detail_resets(details, now_ms, place), *(prose_resets(text, now_ms, place) if telling else ())]
+    if not resets and provider in _DAY_ENDS and _DAILY.search(text + " ".join(details.values())):
+        resets = [end_of_day(now_ms, _DAY_ENDS[provider])]
     return Hints(_bounded(wait), max(resets, default=None))
 
 
+def _telling(text: str) -> bool:
+    """Whether a text can say when to come back: cheap, and never wrong in saying no."""
+    lower = text.lower()
+    return any(word in lower for word in _TELLING)
+
+
 def _weigh(coarse: float | None, fine: float | None) -> float | None:
-    """The larger one; a whole-second header that is only the text's exact wait rounded up yields to the text."""
+    """The larger one; two that agree within a second are one statement, rounded: its smaller form is exact enough."""
     if coarse is None or fine is None:
         return fine if coarse is None else coarse
-    return fine if 0 <= coarse - fine < SECOND and coarse % SECOND == 0 else max(coarse, fine)
+    return min(coarse, fine) if abs(coarse - fine) < SECOND else max(coarse, fine)
 
 
 def _bounded(wait: float | None) -> int | None:
@@ -93,6 +110,8 @@ def _bounded(wait: float | None) -> int | None:
 
 
 def _header_waits(headers: Mapping[str, str], now_ms: int) -> Iterator[float]:
+    if not headers:
+        return
     for name, unit in (("retry-after-ms", 1), ("x-ms-retry-after-ms", 1), ("retry-after", SECOND), ("x-retry-after", SECOND)):
         if value := headers.get(name):
             number = _number(value)
@@ -157,7 +176,9 @@ def _detail_resets(details: Mapping[str, str], now_ms: int, zone: tzinfo | None)
 
 def prose_waits(text: str) -> Iterator[float]:
     """Waits named in prose, in ms: "try again in 1m2.5s", "wait 6 seconds", "60 秒后重试"."""
-    for found in _SPAN.finditer(text):
+    for count, found in enumerate(_SPAN.finditer(text)):
+        if count >= _SPANS:
+            break
         before = text[max(0, found.start() - 72) : found.start()]
         if _LEAD.search(before) or _TRAIL.match(text, found.end()):
             yield _sum(found.group(0))

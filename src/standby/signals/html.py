@@ -8,7 +8,7 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 _SPACE = re.compile(r"\s+")
 _OPENING = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<head|<body|<title|<h1|<center|<!--|<error>|<div|<p>)", re.IGNORECASE)
 _ENTITIES = (("&nbsp;", " "), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"))
-_LIMIT = 32_768
+_LIMIT = 16_384
 
 
 def is_html(text: str) -> bool:

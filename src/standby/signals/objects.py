@@ -48,7 +48,7 @@ def _read_mapping(facts: Facts, value: Mapping[Any, Any], words: Words, depth: i
         text = value.get(key)
         if isinstance(text, str) and text.strip():
             words(facts, text, depth + 1)
-        elif isinstance(text, (Mapping, list)):
+        elif isinstance(text, (dict, list)):
             read_object(facts, text, words, depth=depth + 1, path=f"{path}{key}.", inside=inside)
     _exceptions(facts, value, words, depth, path)
     for key in _WRAPPERS:
@@ -61,11 +61,11 @@ def _leaves(facts: Facts, value: Mapping[Any, Any], path: str, levels: int = 2) 
     for key, item in list(value.items())[:64]:
         if not isinstance(key, str) or key in _UNTOLD:
             continue
-        if isinstance(item, Mapping) and key not in _WRAPPERS and levels and not key.endswith("Exception"):
+        if isinstance(item, dict) and key not in _WRAPPERS and levels and not key.endswith("Exception"):
             _leaves(facts, item, f"{path}{key}.", levels - 1)
         elif isinstance(item, list) and key not in _WRAPPERS and levels:
             for entry in item[:8]:
-                if isinstance(entry, Mapping):
+                if isinstance(entry, dict):
                     _leaves(facts, entry, f"{path}{key}.", levels - 1)
         elif not (isinstance(item, str) and key in _PROSE):
             facts.note(f"{path}{key}", item)
@@ -77,7 +77,7 @@ def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
         facts.failed = facts.failed or kind == "error" or "failed" in str(kind)
         kind = None
     code = next((value[key] for key in _CODE if _scalar(value.get(key))), None)
-    if isinstance(code, (Mapping, list)) or code == 0:
+    if isinstance(code, (dict, list)) or code == 0:
         code = None
     status = value.get("status")
     if isinstance(status, str) and not status.isdigit() and status.lower() not in {"failed", "error", "incomplete", "ok", "success"}:
@@ -99,7 +99,7 @@ def _scalar(value: object) -> bool:
 def _exceptions(facts: Facts, value: Mapping[Any, Any], words: Words, depth: int, path: str) -> None:
     """Event streams name the exception as the member: `{"throttlingException": {...}}`."""
     for key, item in value.items():
-        if isinstance(key, str) and key.endswith(("Exception", "Error")) and key != "Error" and isinstance(item, Mapping):
+        if isinstance(key, str) and key.endswith(("Exception", "Error")) and key != "Error" and isinstance(item, dict):
             facts.name(kind=key)
             facts.failed = True
             read_object(facts, item, words, depth=depth + 1, path=f"{path}{key}.", inside=True)

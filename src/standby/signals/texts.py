@@ -4,10 +4,12 @@ import ast
 import json
 import re
 import warnings
+from itertools import islice
 from typing import Any
 
 from standby.signals.bounds import SCAN, TEXT, clip, load
 from standby.signals.facts import Facts
+from standby.signals.faults import FAULTS
 from standby.signals.html import is_html, page_text
 from standby.signals.objects import read_object
 
@@ -21,6 +23,8 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _EVENTS = re.compile(r"^(?:event|data|id|retry|:)[ :]", re.MULTILINE)
+_CLASS = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,5}([A-Z]\w{2,40})(?=:|\(|$)")
+_OPENING = re.compile(r"[{]|\[(?=\s{0,4}\{)")
 _BINARY = re.compile(r"^b(['\"])(.*)\1$", re.DOTALL)
 _GRPC = re.compile(r"StatusCode\.([A-Z_]{3,30})[\s\S]{0,80}?details\s?=\s?\"([^\"]{0,2000})\"")
 _COOKED = re.compile(r"\s+")
@@ -94,6 +98,7 @@ def _read_mixed(facts: Facts, text: str, depth: int) -> None:
         facts.say(grpc.group(2))
         return
     before, value, after = _inner(text)
+    _read_class(facts, text, value is not None)
     if value is None:
         facts.say(_cooked(text))
         return
@@ -108,6 +113,16 @@ def _read_mixed(facts: Facts, text: str, depth: int) -> None:
 def _read_status(facts: Facts, text: str) -> None:
     if facts.status is None and (found := _STATUS.match(text[:400]) or _SAID.search(text[:2_000])):
         facts.status = int(found.group(1))
+
+
+def _read_class(facts: Facts, text: str, holds: bool) -> None:
+    """The class name that an exception's printed form starts with."""
+    found = _CLASS.match(text[:200])
+    if found is None or holds or facts.status is not None:
+        return
+    fault = FAULTS.get(found.group(1))
+    if fault:
+        facts.note("fault", f"fault_{fault}")
 
 
 def _cooked(text: str) -> str:
@@ -131,8 +146,7 @@ def _inner(text: str) -> tuple[str, Any, str]:
 
 
 def _openings(text: str) -> list[int]:
-    places = [found.start() for found in re.finditer(r"[{]|\[(?=\s{0,4}\{)", text)]
-    return places[:3]
+    return [found.start() for found in islice(_OPENING.finditer(text), 3)]
 
 
 def _json_at(text: str) -> tuple[Any, int]:

@@ -14,7 +14,7 @@ ANTHROPIC = Family(
         Rule("anthropic.subscription_limit", R.RATE_LIMIT, text=("usage limit reached", "hit your limit ... resets", "youve hit your limit", "hour limit reached", "limit reached ... resets", "hit your ... limit", "weekly limit reached", "opus limit reached"), scope=S.PROFILE, long=True, unless=("not your usage limit",)),
         Rule("anthropic.token_exchange", R.RATE_LIMIT, text=("rate limited the oauth token exchange",), scope=S.PROFILE),
         Rule("anthropic.concurrent", R.RATE_LIMIT, text=("number of concurrent connections", "concurrent connections has exceeded"), scope=S.PROFILE),
-        Rule("anthropic.organization_rate", R.RATE_LIMIT, text=("exceed your organizations rate limit", "exceed the rate limit for your organization", "organizations rate limit", "acceleration limit", "would exceed your accounts rate limit"), scope=S.PROFILE),
+        Rule("anthropic.organization_rate", R.RATE_LIMIT, text=("exceed the rate limit for your organization", "organizations rate limit", "acceleration limit", "would exceed your accounts rate limit"), scope=S.PROFILE, unless=("tokens per minute", "requests per minute")),
         Rule("anthropic.overloaded", R.OVERLOADED, code=("overloaded_error",), scope=S.PROVIDER),
         Rule("anthropic.credential_kind", R.AUTH_PERMANENT, text=("only authorized for use with claude code",)),
         Rule("anthropic.org_disabled", R.AUTH_PERMANENT, text=("this organization has been disabled", "organization has been disabled", "oauth authentication is currently not allowed for this organization", "oauth token has been revoked", "not allowed for this organization")),

@@ -34,8 +34,8 @@ class Entry:
         text, also, unless = (tuple(map(Phrase.compile, group)) for group in (rule.text, rule.also, rule.unless))
         return cls(rule, frozenset(rule.code), text, also, unless)
 
-    def holds(self, seen: Evidence) -> bool:
-        """Whether all the evidence of the rule is there."""
+    def holds(self, seen: Evidence, phrases: Iterable[Phrase]) -> bool:
+        """Whether all the evidence of the rule is there; of its wording only `phrases` can be."""
         rule = self.rule
         if rule.code and self.codes.isdisjoint(seen.names):
             return False
@@ -46,7 +46,13 @@ class Entry:
         if rule.header and not any(part in seen.headers.get(name, "\0") for name, part in rule.header):
             return False
         text = seen.text
-        return _any(self.text, text) and _any(self.also, text) and not (self.unless and _any(self.unless, text))
+        if self.text and not _any(phrases, text):
+            return False
+        return not (self.also and not _any(self.also, text)) and not (self.unless and _any(self.unless, text))
+
+
+Leads = list[tuple[int, tuple[Phrase, ...]]]
+"""Places of rules, with the phrases that led to them."""
 
 
 class Book:
@@ -56,40 +62,52 @@ class Book:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._entries = tuple(map(Entry.of, rules))
-        self._code: dict[str, list[int]] = {}
-        self._word: dict[str, list[int]] = {}
-        self._always: list[int] = []
-        self._cjk: list[int] = []
+        self._code: dict[str, Leads] = {}
+        self._word: dict[str, Leads] = {}
+        self._always: Leads = []
+        self._cjk: Leads = []
         for place, entry in enumerate(self._entries):
             self._file(place, entry)
 
     def _file(self, place: int, entry: Entry) -> None:
         if entry.codes:
             for code in entry.codes:
-                self._code.setdefault(code, []).append(place)
+                self._code.setdefault(code, []).append((place, entry.text))
         elif not entry.text:
-            self._always.append(place)
+            self._always.append((place, ()))
         else:
             for phrase in entry.text:
-                shelf = self._cjk if phrase.cjk else self._word.setdefault(phrase.anchor, []) if phrase.anchor else self._always
-                shelf.append(place)
+                self._shelf(phrase).append((place, (phrase,)))
+
+    def _shelf(self, phrase: Phrase) -> Leads:
+        if phrase.cjk:
+            return self._cjk
+        return self._word.setdefault(phrase.anchor, []) if phrase.anchor else self._always
 
     def first(self, seen: Evidence) -> Rule | None:
         """The first rule that holds."""
-        places = set(self._always)
+        leads = self._leads(seen)
+        for place in sorted(leads):
+            entry = self._entries[place]
+            if entry.holds(seen, leads[place]):
+                return entry.rule
+        return None
+
+    def _leads(self, seen: Evidence) -> dict[int, tuple[Phrase, ...]]:
+        """The rules that could hold, each with those of its phrases that could."""
+        found = dict(self._always)
         code, word = self._code, self._word
         for name in seen.names:
             if name in code:
-                places.update(code[name])
+                found.update(code[name])
         for token in set(seen.text.split()):
             if token in word:
-                places.update(word[token])
+                for place, phrases in word[token]:
+                    found[place] = found[place] + phrases if place in found else phrases
         if not seen.text.isascii():
-            places.update(self._cjk)
-        for place in sorted(places):
-            if self._entries[place].holds(seen):
-                return self._entries[place].rule
-        return None
+            for place, phrases in self._cjk:
+                found[place] = found.get(place, ()) + phrases
+        return found
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -112,9 +130,7 @@ def _status(wanted: tuple[int, ...], status: int | None) -> bool:
     return (status or 0) in wanted or (status or 0) // 100 in wanted
 
 
-def _any(phrases: tuple[Phrase, ...], text: str) -> bool:
-    if not phrases:
-        return True
+def _any(phrases: Iterable[Phrase], text: str) -> bool:
     for phrase in phrases:
         if phrase.within(text):
             return True

@@ -6,12 +6,12 @@ from standby.core.rules.rule import Family, Rule
 
 ZHIPU = Family(frozenset({"zhipu"}), (
     Rule("zhipu.window", R.RATE_LIMIT, code=("1308", "1310", "1316", "1317", "1318"), scope=S.PROFILE, long=True),
-    Rule("zhipu.daily", R.RATE_LIMIT, code=("1304",), scope=S.PROFILE, long=True),
-    Rule("zhipu.concurrency", R.RATE_LIMIT, code=("1302",)),
+    Rule("zhipu.daily", R.RATE_LIMIT, code=("1304",), long=True),
+    Rule("zhipu.concurrency", R.RATE_LIMIT, code=("1302",), scope=S.PROFILE),
     Rule("zhipu.frequency", R.RATE_LIMIT, code=("1303", "1313", "1314", "1315")),
     Rule("zhipu.busy", R.OVERLOADED, code=("1305", "1312")),
     Rule("zhipu.balance", R.BILLING, code=("1113", "1309", "1121_arrears")),
-    Rule("zhipu.plan", R.BILLING, code=("1311",)),
+    Rule("zhipu.plan", R.MODEL_NOT_FOUND, code=("1311",), rotate=True),
     Rule("zhipu.locked", R.AUTH_PERMANENT, code=("1112", "1121")),
     Rule("zhipu.auth", R.AUTH, code=("1000", "1001", "1002", "1003", "1004", "1005", "1100", "1110", "1111", "1220")),
     Rule("zhipu.model", R.MODEL_NOT_FOUND, code=("1211",)),

@@ -13,7 +13,7 @@ FINISH = (
     Rule("finish.misalignment", R.REFUSAL, code=("misalignment_policy_violation", "misalignment"), category="misalignment"),
     Rule("finish.refusal", R.REFUSAL, code=_finish("refusal", "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "error_toxic", "prohibited_content", "policy_violation", "model_refusal"), category="policy"),
     Rule("finish.safety", R.REFUSAL, code=_finish("safety", "blocklist", "spii", "image_safety", "recitation", "image_prohibited_content", "jailbreak", "model_armor", "language", "image_recitation"), category="safety"),
-    Rule("finish.blocked", R.REFUSAL, code=_finish("other", "block_reason_unspecified", "blocked"), text=("blocked",), category="safety"),
+    Rule("finish.blocked", R.REFUSAL, code=("prompt_blocked", "finish_blocked"), category="safety"),
     Rule("finish.context", R.CONTEXT_OVERFLOW, code=_finish("model_context_window_exceeded", "context_length_exceeded", "error_limit", "context_window_exceeded")),
     Rule("finish.transport", R.TIMEOUT, code=_finish("abort", "network_error", "malformed_response", "timeout", "cancelled", "insufficient_system_resource")),
     Rule("finish.malformed_call", R.SERVER_ERROR, code=_finish("malformed_function_call", "unexpected_tool_call", "malformed_tool_use", "malformed_model_output", "missing_thought_signature", "too_many_tool_calls")),

@@ -7,14 +7,13 @@ from standby.core.rules.rule import Family, Rule
 OPENROUTER = Family(frozenset({"openrouter"}), (
     Rule("openrouter.key_limit", R.BILLING, text=("key limit exceeded", "key limit reached", "key limit hit", "api key budget limit", "budget limit")),
     Rule("openrouter.credits", R.BILLING, text=("insufficient credits", "requires more credits", "can only afford", "never purchased credits", "add more credits")),
+    Rule("openrouter.afford", R.BILLING, text=("prompt tokens limit exceeded", "fewer max tokens"), status=(402,)),
+    Rule("openrouter.disconnected", R.TIMEOUT, text=("provider disconnected", "disconnected unexpectedly")),
     Rule("openrouter.free_day", R.RATE_LIMIT, text=("free models per day", "per day high balance", "per day"), scope=S.PROFILE, long=True),
     Rule("openrouter.free_minute", R.RATE_LIMIT, text=("free models per min",), scope=S.PROFILE),
     Rule("openrouter.moderation", R.REFUSAL, text=("requires moderation", "was flagged", "input was flagged"), category="policy"),
     Rule("openrouter.data_policy", R.MODEL_NOT_FOUND, text=("no endpoints found", "no allowed providers", "matching your data policy"), unless=("support image", "support tool use")),
     Rule("openrouter.upstream_rate", R.RATE_LIMIT, text=("temporarily rate limited upstream", "rate limited upstream")),
-))  # fmt: skip
-OPENROUTER_LAST = Family(frozenset({"openrouter"}), (
-    Rule("openrouter.provider_error", R.TIMEOUT, text=("provider returned error",), status=(0, 2, 4, 5)),
 ))  # fmt: skip
 LITELLM = Family(frozenset({"litellm", "portkey", "one-api", "new-api", "custom-openai"}), (
     Rule("litellm.budget", R.BILLING, code=("budget_exceeded",)),

@@ -6,6 +6,7 @@ from standby.core.rules.rule import Family, Rule
 
 XAI = Family(frozenset({"xai"}), (
     Rule("xai.credits", R.BILLING, text=("used all available credits", "run out of credits", "monthly spending limit", "purchase more credits", "raise your spending limit", "need a grok subscription", "any credits or licenses", "add credits")),
+    Rule("xai.safety", R.REFUSAL, text=("failed check safety check*", "violates usage guidelines"), category="safety"),
     Rule("xai.rate", R.RATE_LIMIT, text=("rate limit exceeded", "too many requests")),
     Rule("xai.generation", R.SERVER_ERROR, text=("internal error during token generation",)),
 ))  # fmt: skip
@@ -49,4 +50,24 @@ NVIDIA = Family(frozenset({"nvidia-nim"}), (
 PERPLEXITY = Family(frozenset({"perplexity"}), (
     Rule("perplexity.quota", R.BILLING, text=("exceeded your current quota",)),
 ))  # fmt: skip
-FAMILIES = (XAI, MISTRAL, DEEPSEEK, TOGETHER, COHERE, HUGGINGFACE, NVIDIA, PERPLEXITY)
+CLOUDFLARE = Family(frozenset({"cloudflare-workers-ai"}), (
+    Rule("cloudflare.neurons", R.RATE_LIMIT, code=("4006",), scope=S.PROFILE, long=True),
+    Rule("cloudflare.neurons_text", R.RATE_LIMIT, text=("daily free allocation", "neurons", "quota limit exceeded"), scope=S.PROFILE, long=True),
+    Rule("cloudflare.capacity", R.OVERLOADED, code=("3040",)),
+    Rule("cloudflare.capacity_text", R.OVERLOADED, text=("capacity temporarily exceeded", "no more data centers", "out of capacity")),
+    Rule("cloudflare.model", R.MODEL_NOT_FOUND, code=("5007", "5018_gated", "7000", "7003")),
+    Rule("cloudflare.licence", R.MODEL_NOT_FOUND, code=("5016",), rotate=True),
+    Rule("cloudflare.auth", R.AUTH, code=("10000", "9109", "9106", "10001", "6003", "6111", "2009")),
+    Rule("cloudflare.timeout", R.TIMEOUT, code=("3007", "3046")),
+    Rule("cloudflare.limits", R.RATE_LIMIT, code=("3036", "3041", "971"), scope=S.PROFILE),
+    Rule("cloudflare.internal", R.SERVER_ERROR, code=("3001_internal", "3043", "3050", "1031")),
+    Rule("cloudflare.account", R.AUTH_PERMANENT, code=("3023", "5018")),
+    Rule("cloudflare.overflow", R.CONTEXT_OVERFLOW, code=("5021", "3006", "8007_tokens")),
+    Rule("cloudflare.request", R.FORMAT, code=("5006", "5004", "5005", "3003", "3010", "8001", "8007")),
+))  # fmt: skip
+GROQ = Family(frozenset({"groq"}), (
+    Rule("groq.restricted", R.AUTH_PERMANENT, code=("organization_restricted",)),
+    Rule("groq.tool_use", R.SERVER_ERROR, code=("tool_use_failed",), scope=S.REQUEST, rotate=False),
+    Rule("groq.capacity", R.OVERLOADED, code=("capacity_exceeded",)),
+))  # fmt: skip
+FAMILIES = (GROQ, CLOUDFLARE, XAI, MISTRAL, DEEPSEEK, TOGETHER, COHERE, HUGGINGFACE, NVIDIA, PERPLEXITY)

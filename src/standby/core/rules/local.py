@@ -16,14 +16,15 @@ LMSTUDIO = Family(frozenset({"lmstudio"}), (
 ))  # fmt: skip
 LLAMACPP = Family(frozenset({"llamacpp"}), (
     Rule("llamacpp.overflow", R.CONTEXT_OVERFLOW, code=("exceed_context_size_error",)),
-    Rule("llamacpp.loading", R.OVERLOADED, text=("loading model",)),
+    Rule("llamacpp.loading", R.OVERLOADED, text=("loading model",), rotate=False),
     Rule("llamacpp.slots", R.OVERLOADED, text=("no slot available",)),
 ))  # fmt: skip
 OLLAMA = Family(frozenset({"ollama", "ollama-cloud"}), (
     Rule("ollama.window", R.RATE_LIMIT, text=("weekly usage limit", "hourly usage limit", "daily usage limit", "session usage limit", "usage limit"), scope=S.PROFILE, long=True),
-    Rule("ollama.pull", R.MODEL_NOT_FOUND, text=("try pulling it first", "model q not found", "model ... not found")),
+    Rule("ollama.pull", R.MODEL_NOT_FOUND, text=("try pulling it first", "model ... not found")),
     Rule("ollama.busy", R.OVERLOADED, text=("server busy", "maximum pending requests exceeded")),
-    Rule("ollama.tools", R.FORMAT, text=("does not support tools", "does not support thinking", "does not support generate", "does not support chat"), fallback=True, category="capability"),
+    Rule("ollama.thinking", R.FORMAT, text=("does not support thinking", "think value"), retry=True, fallback=True, category="thinking"),
+    Rule("ollama.tools", R.FORMAT, text=("does not support tools", "does not support generate", "does not support chat"), fallback=True, category="capability"),
     Rule("ollama.overflow", R.CONTEXT_OVERFLOW, text=("input length exceeds", "context length", "too many tokens", "context window", "truncating input ... too long")),
     Rule("ollama.memory", R.SERVER_ERROR, text=("requires more system memory", "model requires more", "unable to allocate"), scope=S.MODEL, retry=False, rotate=False),
     Rule("ollama.runner", R.SERVER_ERROR, text=("runner process", "stream ended without a final response", "an error was encountered while running the model", "unexpected server status")),

@@ -13,7 +13,8 @@ CODEX = Family(
         Rule("codex.usage_limit", R.RATE_LIMIT, code=("usage_limit_reached", "usage_limit_exceeded", "rate_limit_reached_type", "usagelimitexceeded", "usage_limit"), scope=S.PROFILE, long=True),
         Rule("codex.usage_text", R.RATE_LIMIT, text=("hit your usage limit", "usage limit has been reached", "usage limit reached"), scope=S.PROFILE, long=True),
         Rule("codex.quota_text", R.BILLING, text=("^quota exceeded check your plan", "plan and billing details"), unless=("try again",)),
-        Rule("codex.capacity", R.OVERLOADED, text=("selected model is at capacity", "experiencing high demand"), code=("server_is_overloaded", "slow_down"), scope=S.MODEL),
+        Rule("codex.capacity", R.OVERLOADED, text=("selected model is at capacity", "experiencing high demand")),
+        Rule("codex.overloaded", R.OVERLOADED, code=("server_is_overloaded",)),
         Rule("codex.inner_retries", R.RATE_LIMIT, text=("exceeded retry limit last status 429",), scope=S.PROFILE),
     ),
 )  # fmt: skip

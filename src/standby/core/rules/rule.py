@@ -33,6 +33,8 @@ class Rule:
     retry: bool | None = None
     rotate: bool | None = None
     fallback: bool | None = None
+    hint: bool = True
+    """Whether the provider's wait is believed: a daily quota with a hint of seconds is not."""
     long: bool = False
     """Names a window that a retry cannot outlive (SPEC 8.3)."""
 

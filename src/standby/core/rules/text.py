@@ -9,20 +9,25 @@ GAP = 120
 """Characters that `...` in a phrase may stand for."""
 
 _URL = re.compile(r"https?://\S+")
-_QUOTED = re.compile(r"`[^`]{0,200}`|\"[^\"]{0,200}\"|(?<!\w)'[^']{0,200}'(?!\w)")
+_TELLING = "think|reason|token|input|tool|signature|temperature|message|role|image|context|prefill|max|function|session|response_id|prompt"
+_NAME = rf"((?=[a-z_.]{{0,40}}(?:{_TELLING}))[A-Za-z_.]{{1,40}})"
+_QUOTED = re.compile(
+    rf"`(?:{_NAME}|[^`]{{0,200}})`|\"(?:{_NAME}|[^\"]{{0,200}})\"|(?<!\w)'(?:{_NAME}|[^']{{0,200}})'(?!\w)"
+)
+"""A quoted part: the bare name of a parameter stays, anything more is an echo of somebody else's words."""
 _APOSTROPHES = re.compile(r"['\u2019`]")
 _NOWORD = re.compile(r"[\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def normalise(message: str, *, quoted: bool = False) -> str:
-    """` words between single spaces `. Quoted parts become `q` unless they are asked for."""
+    """` words between single spaces `. Quoted parts are left out unless they are asked for; bare names stay."""
     if len(message) > LIMIT:
         message = f"{message[: LIMIT // 2]} {message[-LIMIT // 2 :]}"
     if "://" in message:
         message = _URL.sub(" ", message)
     if not quoted and ("'" in message or '"' in message or "`" in message):
-        message = _QUOTED.sub(" q ", message)
+        message = _QUOTED.sub(r" \1\2\3 ", message)
     message = _NOWORD.sub(" ", _APOSTROPHES.sub("", message)).strip().lower()
     return f" {message} "
 
@@ -42,6 +47,8 @@ class Phrase:
     anchor: str
     """A whole word that must be in the text, for the index; empty when there is none."""
     cjk: bool
+    plain: bool
+    """Nothing but words in a row."""
 
     @classmethod
     def compile(cls, source: str) -> "Phrase":
@@ -51,11 +58,13 @@ class Phrase:
         cjk = bool(_CJK.search(source))
         parts = tuple(_part(piece) for piece in pieces)
         words = [word for piece in pieces for word in piece.split() if not word.endswith("*") and not _CJK.search(word)]
-        return cls(parts, start, end, max(words, key=len, default=""), cjk)
+        return cls(parts, start, end, max(words, key=len, default=""), cjk, len(parts) == 1 and not (start or end))
 
     def within(self, text: str) -> bool:
         """Whether the text, as `normalise` leaves it, holds the phrase. Linear."""
         first = self.parts[0]
+        if self.plain:
+            return first in text
         if self.start and not text.startswith(first):
             return False
         if self.end and not text.endswith(self.parts[-1]):
