@@ -107,9 +107,7 @@ class Collector:
         if self.whole is not None:
             return self.whole
         parts = tuple(block.part() for block in self._blocks.values())
-        return Response(
-            self.id, self.model, parts, self.finish, self.usage, self.raw_finish, self.stop_sequence
-        )
+        return Response(self.id, self.model, parts, self.finish, self.usage, self.raw_finish, self.stop_sequence)
 
 
 def _keep(more: dict[str, Any], **values: Any) -> None:

@@ -86,10 +86,9 @@ class Conversation:
                     yield event
             return
         # One turn at a time per session: a later message waits for its turn.
-        async with self._locks.setdefault(asked.session, asyncio.Lock()):
-            async with aclosing(self._run(asked)) as events:
-                async for event in events:
-                    yield event
+        async with self._locks.setdefault(asked.session, asyncio.Lock()), aclosing(self._run(asked)) as events:
+            async for event in events:
+                yield event
 
     async def _run(self, asked: Asked) -> AsyncGenerator[Event, None]:
         session = await self._session(asked)
@@ -147,18 +146,14 @@ class Conversation:
             ask = Ask(
                 door=asked.door,
                 model=None if asked.model is None else catalog.resolve(asked.model),
-                fallbacks=None
-                if asked.fallbacks is None
-                else tuple(catalog.resolve(f) for f in asked.fallbacks),
+                fallbacks=None if asked.fallbacks is None else tuple(catalog.resolve(f) for f in asked.fallbacks),
                 image_turn=asked.image_turn,
                 now_ms=now,
                 last_probe_ms=self._probed.get(session.key) if session is not None else None,
             )
             selection = select(catalog.configured(self.agent), session, ask, policy)
         except ValueError as error:
-            raise RequestRejected(
-                str(error), param="model", status_hint=404, code="model_not_found"
-            ) from None
+            raise RequestRejected(str(error), param="model", status_hint=404, code="model_not_found") from None
         if session is not None and probes_origin(selection, session):
             self._probed[session.key] = now
         return selection
@@ -192,9 +187,7 @@ class Conversation:
             if changed == stored:
                 return stored
             try:
-                return await self.machine.save_session(
-                    self.agent, replace(changed, updated_at=self.clock.now_ms())
-                )
+                return await self.machine.save_session(self.agent, replace(changed, updated_at=self.clock.now_ms()))
             except SessionConflict:
                 continue
         raise SessionConflict(f"session {key!r} keeps changing under the writer")

@@ -2,44 +2,39 @@
 
 import asyncio
 import inspect
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
+from standby.auth.given import GivenKeys, Keys
 from standby.clock import Clock, SystemClock
 from standby.core.chain import build_chain
 from standby.core.policy import POLICY_2026_9, Policy
 from standby.core.values import (
     Attempt,
-    AuthProfile,
     Call,
     Candidate,
     ErrorSignal,
     ModelRef,
     Phase,
-    ProfileKind,
-    ProfileSource,
     Selection,
     SelectionSource,
     Turn,
     TurnKind,
 )
-from standby.credentials import Credential, CredentialProblem, Secret
+from standby.credentials import Credential
 from standby.engine import Engine
 from standby.errors import FailoverError, RequestRejected
 from standby.events import Event, TurnEnded
 from standby.memory import RunMemory
 from standby.providers.base import CallFailed, Limits, ProviderCall
-from standby.providers.registry import VENDORS
 from standby.signals import from_exception
 from standby.stores.base import AuthStore, MachineStore
 from standby.stores.memory import MemoryAuthStore, MemoryMachineStore
 from standby.wires.common import Chunk, FinishReason, Request, Response, Whole
 
 T = TypeVar("T")
-Keys = Mapping[str, Sequence[str | Secret]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +86,7 @@ async def run_with_model_fallback(
     original exception), RequestRejected for an empty or malformed list. Cancellation passes through and marks nobody.
     """
     clock, state = clock or SystemClock(), state or FallbackState()
-    keys = _keys(models, credentials)
+    keys = GivenKeys.of((ref.provider for ref in _refs(models)), credentials)
     provider = _Callable(attempt, accept, clock, attempt_timeout_ms or policy.timeouts.total_ms)
     engine = Engine(
         clock,
@@ -123,7 +118,7 @@ async def _collect(engine: Engine, turn: Turn, provider: "_Callable[T]") -> Fall
 
 def _turn(
     models: Sequence[str | ModelRef],
-    keys: "_Keys",
+    keys: GivenKeys,
     policy: Policy,
     now: int,
     deadline_ms: int | None,
@@ -131,9 +126,7 @@ def _turn(
 ) -> Turn:
     refs = _refs(models)
     selection = Selection(refs[0], SelectionSource.CALLER, tuple(refs[1:]), strict=len(refs) == 1)
-    chain, _ = build_chain(
-        selection, lambda ref: Candidate(ref, needs_profile=bool(keys.profiles().get(ref.provider)))
-    )
+    chain, _ = build_chain(selection, lambda ref: Candidate(ref, needs_profile=bool(keys.profiles().get(ref.provider))))
     limit = policy.timeouts.turn_deadline_ms if deadline_ms is None else deadline_ms
     return Turn(
         uuid4().hex[:12],
@@ -148,9 +141,7 @@ def _turn(
 
 def _refs(models: Sequence[str | ModelRef]) -> list[ModelRef]:
     if isinstance(models, str) or not models:
-        raise RequestRejected(
-            "give a list of models to try, such as ['anthropic/claude-opus-4-8', 'openai/gpt-5.6']"
-        )
+        raise RequestRejected("give a list of models to try, such as ['anthropic/claude-opus-4-8', 'openai/gpt-5.6']")
     try:
         return [model if isinstance(model, ModelRef) else ModelRef.parse(model) for model in models]
     except ValueError as error:
@@ -237,52 +228,6 @@ def _inner(error: FailoverError, candidate: Candidate) -> ErrorSignal:
         exception="standby.FailoverError",
         preview=str(error)[:400],
     )
-
-
-# --- keys ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Keys:
-    by_id: dict[str, Credential]
-    by_provider: dict[str, tuple[AuthProfile, ...]]
-
-    def profiles(self) -> Mapping[str, tuple[AuthProfile, ...]]:
-        return self.by_provider
-
-    def orders(self) -> Mapping[str, tuple[str, ...]]:
-        return {provider: tuple(p.id for p in profiles) for provider, profiles in self.by_provider.items()}
-
-    async def resolve(self, profile_id: str) -> Credential:
-        return self.by_id[profile_id]
-
-    async def refresh(self, profile_id: str, *, forced: bool) -> None:
-        raise CredentialProblem(profile_id, "refresh_unsupported", "a key is not refreshed")
-
-
-def _keys(models: Sequence[str | ModelRef], given: Keys | None) -> _Keys:
-    found: dict[str, Credential] = {}
-    providers = dict.fromkeys(ref.provider for ref in _refs(models))
-    for provider in providers:
-        for name, key in _named(provider, given):
-            secret = key if isinstance(key, Secret) else Secret(key)
-            profile_id = f"{provider}:{name}"
-            found[profile_id] = Credential(profile_id, provider, ProfileKind.API_KEY, secret)
-    by_provider: dict[str, list[AuthProfile]] = {}
-    for credential in found.values():
-        source = ProfileSource.STORE if given is not None else ProfileSource.ENVIRONMENT
-        by_provider.setdefault(credential.provider, []).append(
-            AuthProfile(credential.profile_id, credential.provider, ProfileKind.API_KEY, source=source)
-        )
-    return _Keys(found, {provider: tuple(profiles) for provider, profiles in by_provider.items()})
-
-
-def _named(provider: str, given: Keys | None) -> Sequence[tuple[str, str | Secret]]:
-    if given is not None:
-        return [(str(number), key) for number, key in enumerate(given.get(provider, ()), 1)]
-    vendor = VENDORS.get(provider)
-    names = vendor.env if vendor is not None else ()
-    return [("env", os.environ[name]) for name in names if os.environ.get(name)][:1]
 
 
 @dataclass(slots=True)

@@ -42,6 +42,10 @@ class _Known:
     orders: Mapping[str, tuple[str, ...]]
     by_id: Mapping[str, Credential]
 
+    def fits(self, snapshot: AuthSnapshot, outside: Sequence[Source], now_ms: int) -> bool:
+        """Nothing has changed since, and no token has run out."""
+        return self.snapshot is snapshot and self.outside is outside and now_ms < self.until_ms
+
 
 @dataclass(slots=True)
 class Accounts:
@@ -75,11 +79,7 @@ class Accounts:
         credential = self._look().by_id.get(profile_id)
         if credential is None:
             raise self._problem(profile_id, "profile_missing")
-        if (
-            credential.secret is None
-            and credential.ref is None
-            and credential.kind is not ProfileKind.AWS_SDK
-        ):
+        if credential.secret is None and credential.ref is None and credential.kind is not ProfileKind.AWS_SDK:
             raise self._problem(profile_id, "missing_credential")
         if credential.secret is None and credential.ref is not None:
             secret = resolve_ref(credential.profile_id, credential.ref, self.environment)
@@ -98,9 +98,8 @@ class Accounts:
 
     def _look(self) -> _Known:
         snapshot, known = self.store.snapshot(), self._known
-        if known is not None and known.snapshot is snapshot and known.outside is self.outside:
-            if self.now_ms() < known.until_ms:
-                return known
+        if known is not None and known.fits(snapshot, self.outside, self.now_ms()):
+            return known
         self._known = self._build(snapshot)
         return self._known
 

@@ -22,9 +22,7 @@ def _file(profile_id: str, name: str, environment: Mapping[str, str]) -> str:
             text = file.read(MAX_BYTES).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
-        raise CredentialProblem(
-            profile_id, "unresolved_ref", f"the file {path} cannot be read: {why}"
-        ) from None
+        raise CredentialProblem(profile_id, "unresolved_ref", f"the file {path} cannot be read: {why}") from None
     if not text:
         raise CredentialProblem(profile_id, "unresolved_ref", f"the file {path} is empty")
     return text
@@ -32,7 +30,7 @@ def _file(profile_id: str, name: str, environment: Mapping[str, str]) -> str:
 
 def _keyring(profile_id: str, name: str, environment: Mapping[str, str]) -> str:
     try:
-        import keyring  # noqa: PLC0415  # an extra: only who uses it pays for it
+        import keyring  # an extra: only who uses it pays for it
     except ImportError:
         hint = "the OS keyring needs the extra: pip install 'standby[keyring]'"
         raise CredentialProblem(profile_id, "unresolved_ref", hint) from None

@@ -9,9 +9,7 @@ from standby.gateway.token import Tokens
 Headers = Iterable[tuple[bytes, bytes]]
 OPEN_PATHS = frozenset({"/healthz"})
 """The only paths that answer without a token."""
-HOST = re.compile(
-    rb"(?:\[[0-9a-fA-F:]{2,45}\]|[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?\.?)(?::[0-9]{1,5})?"
-)
+HOST = re.compile(rb"(?:\[[0-9a-fA-F:]{2,45}\]|[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?\.?)(?::[0-9]{1,5})?")
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 SAME_SITE = frozenset({b"same-origin", b"none"})
 
@@ -45,9 +43,7 @@ class Guard:
         if len(seen.hosts) != 1 or not HOST.fullmatch(seen.hosts[0]):
             return Turned(400, "bad_host", "send exactly one well-formed Host header")
         name, port = _split(seen.hosts[0].decode("ascii"))
-        if name not in self.names or (
-            self.port and port not in {self.port, None if self.port == 80 else self.port}
-        ):
+        if name not in self.names or (self.port and port not in {self.port, None if self.port == 80 else self.port}):
             return Turned(403, "host_not_allowed", f"this gateway does not serve the host {name}")
         return None
 
@@ -56,9 +52,7 @@ class Guard:
             scheme, _, rest = origin.partition(b"://")
             name, port = _split(rest.decode("latin-1"))
             if scheme not in {b"http", b"https"} or name not in self.names or port != self.port:
-                return Turned(
-                    403, "origin_not_allowed", "requests from web pages of another origin are refused"
-                )
+                return Turned(403, "origin_not_allowed", "requests from web pages of another origin are refused")
         if seen.site is not None and seen.site not in SAME_SITE:
             return Turned(403, "origin_not_allowed", "requests from web pages of another site are refused")
         return None

@@ -57,9 +57,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return False
 
     def _refuse(self) -> None:
-        self._close(
-            b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-        )
+        self._close(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         raise _TooLarge
 
     def send_400_response(self, msg: str) -> None:

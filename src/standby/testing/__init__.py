@@ -1,0 +1,1 @@
+"""What a test of failover needs, shipped: time in the hand, scripted providers, a server that fails on request."""

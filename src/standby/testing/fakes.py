@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from standby.auth.given import api_key
 from standby.clock import Limit, SystemClock
 from standby.core.policy import POLICY_2026_9, Policy
 from standby.core.reasons import TRAITS, FailureReason
@@ -27,7 +28,7 @@ from standby.core.values import (
     Turn,
     TurnKind,
 )
-from standby.credentials import Credential, CredentialProblem, Secret
+from standby.credentials import Credential, CredentialProblem
 from standby.engine import Engine
 from standby.events import Event
 from standby.memory import RunMemory
@@ -67,9 +68,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             # Nothing is due: only a thread or a socket can go on. Wait for it, but not for ever.
             ready = super().select(10.0)
             if not ready:
-                raise RuntimeError(
-                    "virtual time stands still: every task waits for something that never comes"
-                )
+                raise RuntimeError("virtual time stands still: every task waits for something that never comes")
             return ready
         self.now += timeout
         return []
@@ -202,18 +201,14 @@ class ScriptedProvider:
         finally:
             self.open_calls -= 1
 
-    async def _play(
-        self, line: Line, call: ProviderCall, progress: Callable[[Phase], None]
-    ) -> AsyncIterator[Chunk]:
+    async def _play(self, line: Line, call: ProviderCall, progress: Callable[[Phase], None]) -> AsyncIterator[Chunk]:
         if isinstance(line, Fail):
             progress(line.signal.phase)
             await self.clock.sleep(line.after_ms)
             for piece in _pieces(line.text):
                 progress(Phase.STREAMING)
                 yield piece
-            raise CallFailed(
-                replace(line.signal, provider=line.signal.provider or call.step.candidate.ref.provider)
-            )
+            raise CallFailed(replace(line.signal, provider=line.signal.provider or call.step.candidate.ref.provider))
         progress(Phase.SENT)
         if isinstance(line, Silence):
             for piece in _pieces(line.text):
@@ -260,7 +255,7 @@ class FakeCredentials:
         if profile_id in self.broken:
             raise CredentialProblem(profile_id, self.broken[profile_id], "as the test wanted")
         provider = profile_id.split(":", 1)[0]
-        return Credential(profile_id, provider, ProfileKind.API_KEY, Secret(f"secret:{profile_id}"))
+        return api_key(profile_id, provider, f"secret:{profile_id}")
 
     async def refresh(self, profile_id: str, *, forced: bool) -> None:
         """Notes it; raises as told; else the token is good for another hour."""
@@ -299,12 +294,8 @@ def make_turn(
     **more: Any,
 ) -> Turn:
     """A turn over this chain with half an hour of time."""
-    chain = tuple(
-        make_candidate(ref, Origin.REQUESTED if i == 0 else Origin.FALLBACK) for i, ref in enumerate(refs)
-    )
-    selection = Selection(
-        chain[0].ref, SelectionSource.DEFAULT, tuple(c.ref for c in chain[1:]), strict=strict
-    )
+    chain = tuple(make_candidate(ref, Origin.REQUESTED if i == 0 else Origin.FALLBACK) for i, ref in enumerate(refs))
+    selection = Selection(chain[0].ref, SelectionSource.DEFAULT, tuple(c.ref for c in chain[1:]), strict=strict)
     more.setdefault("deadline_ms", now_ms + 1_800_000)
     more.setdefault("chain", chain)
     return Turn(turn_id, kind, selection=selection, started_ms=now_ms, **more)

@@ -1,0 +1,5 @@
+"""`python -m standby` is the `standby` command."""
+
+from standby.cli import main
+
+main()
