@@ -18,7 +18,9 @@ _NAMING = frozenset(
 _CEILING = re.compile(r"[Ll]imit:?\s{0,2}([\d,]{1,12})\b[^\d]{0,24}\b[Rr]equested:?\s{0,2}([\d,]{1,12})\b")
 _MINUTE = re.compile(r"\bTPM\b|per min", re.IGNORECASE)
 """A limit next to what one request asked for; with a `Used` between them it is no ceiling."""
-_HINTED = frozenset({R.RATE_LIMIT, R.OVERLOADED, R.SERVER_ERROR, R.TIMEOUT, R.UNCLASSIFIED, R.EMPTY_RESPONSE, R.NO_ERROR_DETAILS})
+_HINTED = frozenset(
+    {R.RATE_LIMIT, R.OVERLOADED, R.SERVER_ERROR, R.TIMEOUT, R.UNCLASSIFIED, R.EMPTY_RESPONSE, R.NO_ERROR_DETAILS}
+)
 """Reasons that waiting can cure: only with these is a wait carried on."""
 _DAILY_MS = 12 * 3_600_000
 """A wait this long is a daily window by itself: no retry outlives it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from standby.core.values import ErrorSignal, Phase
 from standby.signals.bounds import TEXT, clip, decode
-from standby.signals.build import build, is_empty
+from standby.signals.build import Setting, build, is_empty
 from standby.signals.exceptions import lower_headers, reached, read_exception
 from standby.signals.facts import Facts
 from standby.signals.hints import Hints, find_hints
@@ -16,7 +16,17 @@ from standby.signals.names import canonical
 from standby.signals.objects import read_object
 from standby.signals.texts import read_text
 
-__all__ = ["Hints", "canonical", "find_hints", "from_corpus", "from_event", "from_exception", "from_http", "from_text", "is_caller_abort"]
+__all__ = [
+    "Hints",
+    "canonical",
+    "find_hints",
+    "from_corpus",
+    "from_event",
+    "from_exception",
+    "from_http",
+    "from_text",
+    "is_caller_abort",
+]
 
 _UNREAD = frozenset({"output", "tool_result"})
 """Places whose text is never a failure of a call: it is not even read."""
@@ -46,31 +56,36 @@ def from_http(
     raw = "" if place in _UNREAD else _read(facts, body)
     if place == "exception" and is_empty(raw):
         facts.code = facts.code or "empty_response"
-    return build(
-        facts,
-        raw,
-        provider=provider,
-        api=api,
-        where=place,
-        status=_status(status),
-        now_ms=now_ms,
-        headers=lower_headers(headers),
-        base_url=base_url,
-        phase=phase,
-        silent=silent,
-        zone=zone,
-    )
+    setting = Setting(provider, api, place, now_ms, base_url, phase=phase, silent=silent, zone=zone)
+    return build(facts, raw, setting, status=_status(status), headers=lower_headers(headers))
 
 
 def from_event(
-    *, provider: str, api: str = "", data: object, now_ms: int, status: int | None = 200, headers: object = None, base_url: str = "", code: str = "",
+    *,
+    provider: str,
+    api: str = "",
+    data: object,
+    now_ms: int,
+    status: int | None = 200,
+    headers: object = None,
+    base_url: str = "",
+    code: str = "",
     zone: tzinfo | None = None,
-) -> ErrorSignal:  # fmt: skip
+) -> ErrorSignal:
     """The signal of an error event inside a stream: the event's text, bytes or parsed object (SPEC 6)."""
     return from_http(
-        provider=provider, api=api, status=status, headers=headers, body=data, where="stream", now_ms=now_ms, base_url=base_url, code=code,
-        phase=Phase.STREAMING, zone=zone,
-    )  # fmt: skip
+        provider=provider,
+        api=api,
+        status=status,
+        headers=headers,
+        body=data,
+        where="stream",
+        now_ms=now_ms,
+        base_url=base_url,
+        code=code,
+        phase=Phase.STREAMING,
+        zone=zone,
+    )
 
 
 def from_exception(
@@ -92,11 +107,19 @@ def from_exception(
         name, fault, headers = type(exc).__name__, "", {}
     if fault:
         facts.details["fault"] = f"fault_{fault}"
-    raw = facts.message or name
-    return build(
-        facts, raw, provider=provider, api=api, where="exception", status=facts.status, now_ms=now_ms, headers=headers, base_url=base_url,
-        exception=name, phase=phase if reached(fault) else Phase.CONNECT, silent=silent, caller_abort=is_caller_abort(exc), zone=zone,
-    )  # fmt: skip
+    setting = Setting(
+        provider,
+        api,
+        "exception",
+        now_ms,
+        base_url,
+        exception=name,
+        phase=phase if reached(fault) else Phase.CONNECT,
+        silent=silent,
+        caller_abort=is_caller_abort(exc),
+        zone=zone,
+    )
+    return build(facts, facts.message or name, setting, status=facts.status, headers=headers)
 
 
 def is_caller_abort(exc: BaseException) -> bool:
@@ -113,12 +136,25 @@ def from_text(line: str, *, provider: str = "", api: str = "", now_ms: int, zone
 def from_corpus(row: object, now_ms: int, zone: tzinfo | None = None) -> ErrorSignal:
     """The signal of a line in corpus form: provider, api, where, status, headers, body, each of any JSON type or missing."""
     if not isinstance(row, Mapping):
-        return from_text(decode(row) if not isinstance(row, (list, type(None))) else json.dumps(row)[:TEXT], now_ms=now_ms, zone=zone)
-    known = row if row.keys() & {"body", "status", "where", "headers"} else {"body": dict(row), "provider": row.get("provider")}
+        return from_text(
+            decode(row) if not isinstance(row, (list, type(None))) else json.dumps(row)[:TEXT], now_ms=now_ms, zone=zone
+        )
+    known = (
+        row
+        if row.keys() & {"body", "status", "where", "headers"}
+        else {"body": dict(row), "provider": row.get("provider")}
+    )
     return from_http(
-        provider=_string(known.get("provider")), api=_string(known.get("api")), status=_status(known.get("status")), headers=known.get("headers"),
-        body=known.get("body"), where=_string(known.get("where")) or "http", now_ms=now_ms, base_url=_string(known.get("base_url")), zone=zone,
-    )  # fmt: skip
+        provider=_string(known.get("provider")),
+        api=_string(known.get("api")),
+        status=_status(known.get("status")),
+        headers=known.get("headers"),
+        body=known.get("body"),
+        where=_string(known.get("where")) or "http",
+        now_ms=now_ms,
+        base_url=_string(known.get("base_url")),
+        zone=zone,
+    )
 
 
 def _read(facts: Facts, body: object) -> str:

@@ -5,7 +5,17 @@ from typing import Any
 
 from standby.signals.facts import Facts
 
-_CONTENT = ("content", "text", "parts", "tool_calls", "reasoning_content", "thinking", "output", "output_text", "partial_json")
+_CONTENT = (
+    "content",
+    "text",
+    "parts",
+    "tool_calls",
+    "reasoning_content",
+    "thinking",
+    "output",
+    "output_text",
+    "partial_json",
+)
 _BLOCKS = ("blockReason", "block_reason")
 
 
@@ -17,7 +27,15 @@ def is_answer(value: Mapping[Any, Any]) -> bool:
         isinstance(value.get("choices"), list)
         or isinstance(value.get("candidates"), list)
         or "promptFeedback" in value
-        or value.get("type") in {"message_delta", "message_stop", "message_start", "content_block_delta", "response.completed", "response.incomplete"}
+        or value.get("type")
+        in {
+            "message_delta",
+            "message_stop",
+            "message_start",
+            "content_block_delta",
+            "response.completed",
+            "response.incomplete",
+        }
         or (value.get("type") == "message" and "content" in value)
         or (value.get("role") == "assistant" and "content" in value)
         or ("stopReason" in value and ("output" in value or len(value) <= 3))
@@ -74,6 +92,8 @@ def _finish(facts: Facts, part: Mapping[Any, Any]) -> None:
 
 def _speaks(part: Mapping[Any, Any]) -> bool:
     for holder in (part, part.get("message"), part.get("delta"), part.get("content")):
-        if isinstance(holder, dict) and any(isinstance(holder.get(key), (str, list)) and holder[key] for key in _CONTENT):
+        if isinstance(holder, dict) and any(
+            isinstance(holder.get(key), (str, list)) and holder[key] for key in _CONTENT
+        ):
             return True
     return bool(isinstance(part.get("response"), str) and part["response"])

@@ -1,6 +1,7 @@
 """Law: every door ends in the same signal: facts, hints and a redacted preview, all bounded (ARCHITECTURE, nouns)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import tzinfo
 
 from standby.core.values import ErrorSignal, Phase
@@ -18,34 +19,37 @@ def is_empty(text: str) -> bool:
     return text.strip().lower() in _EMPTY
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a failure was met: what the shape itself does not say."""
+
+    provider: object
+    api: object
+    where: str
+    now_ms: int
+    base_url: object = ""
+    exception: str = ""
+    phase: Phase = Phase.HEADERS
+    silent: bool = False
+    caller_abort: bool = False
+    zone: tzinfo | None = None
+
+
 def build(
-    facts: Facts,
-    raw: str,
-    *,
-    provider: object,
-    api: object,
-    where: str,
-    status: int | None,
-    now_ms: int,
-    headers: Mapping[str, str] | None = None,
-    base_url: object = "",
-    exception: str = "",
-    phase: Phase = Phase.HEADERS,
-    silent: bool = False,
-    caller_abort: bool = False,
-    zone: tzinfo | None = None,
+    facts: Facts, raw: str, setting: Setting, *, status: int | None, headers: Mapping[str, str] | None = None
 ) -> ErrorSignal:
-    """The signal of the facts. `raw` is what the preview is cut from."""
-    name = canonical(provider, base_url)
-    _finish(facts, where)
+    """The signal of the facts. `raw` is what the preview is cut from; `status` is the transport's, if there was one."""
+    name = canonical(setting.provider, setting.base_url)
+    _finish(facts, setting.where)
     known = dict(headers or {})
     message = facts.message
-    hints = _hints(known, facts, message, now_ms, name, zone)
+    hints = _hints(known, facts, message, setting, name)
+    inside = facts.status if status is None or (status == 200 and facts.failed) else None
     return ErrorSignal(
         provider=name,
-        api=api[:80] if isinstance(api, str) else "",
-        where=where,
-        status=status if status is not None and not (status == 200 and facts.status and facts.failed) else facts.status or status,
+        api=setting.api[:80] if isinstance(setting.api, str) else "",
+        where=setting.where,
+        status=inside or status,
         code=facts.code,
         type=facts.type,
         param=facts.param,
@@ -53,19 +57,19 @@ def build(
         body=facts.body,
         headers=known,
         details=facts.details,
-        exception=exception[:200],
-        phase=phase,
-        silent=silent,
-        caller_abort=caller_abort,
+        exception=setting.exception[:200],
+        phase=setting.phase,
+        silent=setting.silent,
+        caller_abort=setting.caller_abort,
         retry_after_ms=hints.retry_after_ms,
         reset_at_ms=hints.reset_at_ms,
         preview=_preview(raw),
     )
 
 
-def _hints(headers: Mapping[str, str], facts: Facts, message: str, now_ms: int, provider: str, zone: tzinfo | None) -> Hints:
+def _hints(headers: Mapping[str, str], facts: Facts, message: str, setting: Setting, provider: str) -> Hints:
     try:
-        return find_hints(headers, facts.details, message, now_ms=now_ms, provider=provider, zone=zone)
+        return find_hints(headers, facts.details, message, now_ms=setting.now_ms, provider=provider, zone=setting.zone)
     except (ValueError, OverflowError, OSError, ArithmeticError):
         return Hints()
 

@@ -13,16 +13,33 @@ HORIZON = 400 * DAY
 MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 WEEKDAYS = {name: n for n, name in enumerate("mon tue wed thu fri sat sun".split())}
 _ABBREVIATED = {
-    "utc": "UTC", "gmt": "UTC", "z": "UTC", "pt": "America/Los_Angeles", "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles",
-    "et": "America/New_York", "est": "America/New_York", "edt": "America/New_York", "cst": "America/Chicago", "cet": "Europe/Berlin",
-    "cest": "Europe/Berlin", "bst": "Europe/London", "jst": "Asia/Tokyo", "ist": "Asia/Kolkata", "beijing": "Asia/Shanghai", "北京时间": "Asia/Shanghai",
-}  # fmt: skip
+    "utc": "UTC",
+    "gmt": "UTC",
+    "z": "UTC",
+    "pt": "America/Los_Angeles",
+    "pst": "America/Los_Angeles",
+    "pdt": "America/Los_Angeles",
+    "et": "America/New_York",
+    "est": "America/New_York",
+    "edt": "America/New_York",
+    "cst": "America/Chicago",
+    "cet": "Europe/Berlin",
+    "cest": "Europe/Berlin",
+    "bst": "Europe/London",
+    "jst": "Asia/Tokyo",
+    "ist": "Asia/Kolkata",
+    "beijing": "Asia/Shanghai",
+    "北京时间": "Asia/Shanghai",
+}
 
 _CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::(?P<second>\d{2}))?(?:\.\d{1,9})?\s{0,2}(?P<half>[ap]\.?m\b\.?)?"
 _ISO = re.compile(
-    r"(?P<year>20\d\d)[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:(?:T|\s{1,3}(?:at\s{1,2})?|,\s?)" + _CLOCK + r")?", re.IGNORECASE
+    r"(?P<year>20\d\d)[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:(?:T|\s{1,3}(?:at\s{1,2})?|,\s?)" + _CLOCK + r")?",
+    re.IGNORECASE,
 )
-_CJK = re.compile(r"(?:(?P<year>20\d\d)年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})日\s{0,2}(?:" + _CLOCK + r")?", re.IGNORECASE)
+_CJK = re.compile(
+    r"(?:(?P<year>20\d\d)年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})日\s{0,2}(?:" + _CLOCK + r")?", re.IGNORECASE
+)
 _NAMED = re.compile(
     r"\b(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s{1,3}(?P<day>\d{1,2})(?:st|nd|rd|th)?\b"
     r"(?:,?\s{1,3}(?P<year>20\d\d))?(?:,?\s{1,3}(?:at\s{1,2})?(?!20\d\d)" + _CLOCK + r")?",

@@ -9,7 +9,9 @@ from standby.signals.faults import FAULTS
 from standby.signals.objects import read_object
 from standby.signals.texts import read_text
 
-_UNREACHED = frozenset({"connect_timeout", "dns", "refused", "unreachable", "proxy", "certificate", "tls", "bad_url", "missing_credential"})
+_UNREACHED = frozenset(
+    {"connect_timeout", "dns", "refused", "unreachable", "proxy", "certificate", "tls", "bad_url", "missing_credential"}
+)
 _SPECIFIC = ("cancelled", "certificate", "connect_timeout", "dns", "refused", "unreachable", "tls")
 _GENERIC = frozenset({"Exception", "BaseException", "OSError", "RuntimeError", "ValueError", "object", "Error"})
 
@@ -45,10 +47,13 @@ def chain(exc: BaseException) -> list[BaseException]:
         if not isinstance(link, BaseException) or any(link is had for had in found):
             continue
         found.append(link)
-        queue += [attribute(link, "__cause__"), None if attribute(link, "__suppress_context__") else attribute(link, "__context__")]
+        queue += [
+            attribute(link, "__cause__"),
+            None if attribute(link, "__suppress_context__") else attribute(link, "__context__"),
+        ]
         members = attribute(link, "exceptions")
         queue += list(members)[:8] if isinstance(members, (list, tuple)) else []
-        queue += [reason for reason in (attribute(link, "reason"), attribute(link, "os_error"))]
+        queue += [attribute(link, "reason"), attribute(link, "os_error")]
     return found
 
 
@@ -84,7 +89,11 @@ def _status(facts: Facts, exc: BaseException) -> None:
     for holder in (exc, response):
         for name in ("status_code", "status", "code", "http_status"):
             value = attribute(holder, name)
-            value = attribute(value, "value") if not isinstance(value, int) and isinstance(attribute(value, "value"), int) else value
+            value = (
+                attribute(value, "value")
+                if not isinstance(value, int) and isinstance(attribute(value, "value"), int)
+                else value
+            )
             if facts.status is None and isinstance(value, int) and not isinstance(value, bool) and 200 <= value < 600:
                 facts.status = value
     if isinstance(response, Mapping):
@@ -98,7 +107,11 @@ def _names(facts: Facts, exc: BaseException) -> None:
     code, kind = attribute(exc, "code"), attribute(exc, "type")
     facts.name(
         code=code if isinstance(code, str) else None,
-        kind=kind if isinstance(kind, str) else attribute(exc, "status") if isinstance(attribute(exc, "status"), str) else None,
+        kind=kind
+        if isinstance(kind, str)
+        else attribute(exc, "status")
+        if isinstance(attribute(exc, "status"), str)
+        else None,
         param=attribute(exc, "param") if isinstance(attribute(exc, "param"), str) else None,
     )
     for number, name in enumerate(names(exc)):
@@ -108,7 +121,14 @@ def _names(facts: Facts, exc: BaseException) -> None:
 
 def _body(facts: Facts, exc: BaseException) -> None:
     """The provider's body where an SDK keeps it, else the text of a response that was read."""
-    for holder, name in ((exc, "body"), (exc, "details"), (exc, "response_json"), (exc, "response"), (exc, "error"), (exc, "errors")):
+    for holder, name in (
+        (exc, "body"),
+        (exc, "details"),
+        (exc, "response_json"),
+        (exc, "response"),
+        (exc, "error"),
+        (exc, "errors"),
+    ):
         value = attribute(holder, name)
         if isinstance(value, (Mapping, list, str, bytes)) and value:
             facts.body = "json" if not isinstance(value, (str, bytes)) else "text"

@@ -32,9 +32,11 @@ class Facts:
 
     def say(self, text: object) -> None:
         """Take prose; what is already part of the kept prose is not repeated."""
-        if isinstance(text, str) and (text := clip(text.strip())) and not any(text in had for had in self.prose):
-            if len(self.prose) < 8:
-                self.prose.append(text)
+        if not isinstance(text, str) or len(self.prose) >= 8:
+            return
+        words = clip(text.strip())
+        if words and not any(words in had for had in self.prose):
+            self.prose.append(words)
 
     def note(self, path: str, value: object) -> None:
         """Take a scalar leaf."""

@@ -14,18 +14,56 @@ LONGEST_WAIT = 31 * DAY
 """No wait longer than this is believed, in ms."""
 
 _UNITS = {
-    "ms": 1, "msec": 1, "millisecond": 1, "毫秒": 1, "s": SECOND, "sec": SECOND, "second": SECOND, "秒": SECOND, "秒钟": SECOND, "segundo": SECOND,
-    "seconde": SECOND, "sekunde": SECOND, "seconden": SECOND, "secondo": SECOND, "секунд": SECOND, "초": SECOND, "m": 60 * SECOND, "min": 60 * SECOND,
-    "minute": 60 * SECOND, "分": 60 * SECOND, "分钟": 60 * SECOND, "minuto": 60 * SECOND, "minut": 60 * SECOND, "минут": 60 * SECOND, "분": 60 * SECOND,
-    "h": 3600 * SECOND, "hr": 3600 * SECOND, "hour": 3600 * SECOND, "小时": 3600 * SECOND, "时间": 3600 * SECOND, "hora": 3600 * SECOND,
-    "heure": 3600 * SECOND, "stunde": 3600 * SECOND, "час": 3600 * SECOND, "d": DAY, "day": DAY, "天": DAY, "tag": DAY, "día": DAY, "jour": DAY,
+    "ms": 1,
+    "msec": 1,
+    "millisecond": 1,
+    "毫秒": 1,
+    "s": SECOND,
+    "sec": SECOND,
+    "second": SECOND,
+    "秒": SECOND,
+    "秒钟": SECOND,
+    "segundo": SECOND,
+    "seconde": SECOND,
+    "sekunde": SECOND,
+    "seconden": SECOND,
+    "secondo": SECOND,
+    "секунд": SECOND,
+    "초": SECOND,
+    "m": 60 * SECOND,
+    "min": 60 * SECOND,
+    "minute": 60 * SECOND,
+    "分": 60 * SECOND,
+    "分钟": 60 * SECOND,
+    "minuto": 60 * SECOND,
+    "minut": 60 * SECOND,
+    "минут": 60 * SECOND,
+    "분": 60 * SECOND,
+    "h": 3600 * SECOND,
+    "hr": 3600 * SECOND,
+    "hour": 3600 * SECOND,
+    "小时": 3600 * SECOND,
+    "时间": 3600 * SECOND,
+    "hora": 3600 * SECOND,
+    "heure": 3600 * SECOND,
+    "stunde": 3600 * SECOND,
+    "час": 3600 * SECOND,
+    "d": DAY,
+    "day": DAY,
+    "天": DAY,
+    "tag": DAY,
+    "día": DAY,
+    "jour": DAY,
     "week": 7 * DAY,
-}  # fmt: skip
+}
 _LATIN = (
     "milliseconds?|msecs?|ms|seconds?|secondes?|secondi|secondo|seconden|segundos?|sekunden?|secs?|секунды?|s|minutes?|minutos?|minuten|"
     "минуты?|mins?|m|hours?|hrs?|horas?|heures?|stunden?|часа?|h|days?|tagen?|días?|jours?|d|weeks?"
 )
-_ONE = re.compile(rf"(\d{{1,10}}(?:\.\d{{1,12}})?)\s{{0,2}}(?:({_LATIN})(?![a-z])|(毫秒|秒钟|秒|分钟|分|小时|天|초|분))", re.IGNORECASE)
+_ONE = re.compile(
+    rf"(\d{{1,10}}(?:\.\d{{1,12}})?)\s{{0,2}}(?:({_LATIN})(?![a-z])|(毫秒|秒钟|秒|分钟|分|小时|天|초|분))",
+    re.IGNORECASE,
+)
 _SPAN = re.compile(
     rf"(?<![\d.,:/-])\d{{1,10}}(?:\.\d{{1,12}})?\s{{0,2}}(?:(?:{_LATIN})(?![a-z])|毫秒|秒钟|秒|分钟|分|小时|天|초|분)"
     rf"(?:(?:\s{{0,2}},)?(?:\s{{0,2}}and)?\s{{0,2}}\d{{1,10}}(?:\.\d{{1,12}})?\s{{0,2}}(?:(?:{_LATIN})(?![a-z])|毫秒|秒钟|秒|分钟|分|小时|天)){{0,5}}",
@@ -44,13 +82,64 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TRAIL = re.compile(
-    r"\s{0,2}(?:后|之后|以后|後)?\s{0,2}(?:再|重试|重新|恢复|重置|再试|可用)|\s{0,2}(?:erneut|wieder|before|until (?:next|retry|reset)|이후)", re.IGNORECASE
+    r"\s{0,2}(?:后|之后|以后|後)?\s{0,2}(?:再|重试|重新|恢复|重置|再试|可用)|\s{0,2}(?:erneut|wieder|before|until (?:next|retry|reset)|이후)",
+    re.IGNORECASE,
 )
-_BARE = re.compile(r"\bretry[-_ ]after(?:[-_ ]seconds)?[\"']?\s{0,2}[:=]?\s{0,2}[\"']?(\d{1,8}(?:\.\d{1,6})?)(?![\w:.-])", re.IGNORECASE)
-_WORDY = re.compile(r"\b(?:wait|try again in|retry (?:in|after))\s{1,2}(?:about )?(a|an|one|a few)\s{1,2}(second|minute|hour|day)s?\b", re.IGNORECASE)
-_TELLING = ("again", "retry", "retri", "wait", "reset", "regain", "available", "until", "before", "renew", "refresh", "resum", "reached|", "cool", "back off",
-            "backoff", "recover", "replenish", "come back", "unblock", "réess", "réinit", "intent", "intént", "espera", "warten", "versuch", "zurück", "erneut",
-            "wieder", "повтор", "попроб", "aguarde", "tente", "等", "试", "恢复", "重置", "刷新", "解除", "后", "後", "이후", "将在", "delay")  # fmt: skip
+_BARE = re.compile(
+    r"\bretry[-_ ]after(?:[-_ ]seconds)?[\"']?\s{0,2}[:=]?\s{0,2}[\"']?(\d{1,8}(?:\.\d{1,6})?)(?![\w:.-])",
+    re.IGNORECASE,
+)
+_WORDY = re.compile(
+    r"\b(?:wait|try again in|retry (?:in|after))\s{1,2}(?:about )?(a|an|one|a few)\s{1,2}(second|minute|hour|day)s?\b",
+    re.IGNORECASE,
+)
+_TELLING = (
+    "again",
+    "retry",
+    "retri",
+    "wait",
+    "reset",
+    "regain",
+    "available",
+    "until",
+    "before",
+    "renew",
+    "refresh",
+    "resum",
+    "reached|",
+    "cool",
+    "back off",
+    "backoff",
+    "recover",
+    "replenish",
+    "come back",
+    "unblock",
+    "réess",
+    "réinit",
+    "intent",
+    "intént",
+    "espera",
+    "warten",
+    "versuch",
+    "zurück",
+    "erneut",
+    "wieder",
+    "повтор",
+    "попроб",
+    "aguarde",
+    "tente",
+    "等",
+    "试",
+    "恢复",
+    "重置",
+    "刷新",
+    "解除",
+    "后",
+    "後",
+    "이후",
+    "将在",
+    "delay",
+)
 _ANCHOR = re.compile(
     r"\bresets?\b|\bresetting\b|try again\b|retry\b|regain access|\bavailable (?:again|at|on|after)|\buntil\b|renews?\b|refresh(?:es)?\b|resumes?\b|"
     r"limit reached\||come back|unblocked|恢复|重置|重试|刷新|解除|réinitialis|zurückgesetzt",
@@ -60,13 +149,51 @@ _DAY_ENDS = {"gemini": "America/Los_Angeles", "cloudflare-workers-ai": "UTC"}
 """Where a provider's daily quota is filled up: at midnight there."""
 _DAILY = re.compile(r"PerDay|daily free allocation|requests per day", re.IGNORECASE)
 _CHINESE = frozenset({"zhipu", "minimax", "moonshot", "kimi-coding", "qwen", "volcengine", "siliconflow", "deepseek"})
-_AFTER_KEYS = {"retry_after": SECOND, "retryafter": SECOND, "retry_after_seconds": SECOND, "retry_after_secs": SECOND, "retry_after_ms": 1, "retryafterms": 1,
-               "retrydelay": SECOND, "retry_delay": SECOND, "cooldown_seconds": SECOND, "wait_seconds": SECOND, "retryafterseconds": SECOND,
-               "retry_after_sec": SECOND, "retry_in": SECOND, "seconds_until_reset": SECOND, "reset_seconds": SECOND}  # fmt: skip
-_IN_KEYS = {"resets_in_seconds": SECOND, "reset_after_seconds": SECOND, "resets_in_ms": 1, "resets_after_seconds": SECOND, "reset_in_seconds": SECOND,
-            "resets_in": SECOND}  # fmt: skip
-_AT_KEYS = frozenset({"resets_at", "reset_at", "resetsat", "resetat", "reset_time", "resettime", "quotaresettimestamp", "reset_date", "next_reset_at",
-                      "resets_at_ms", "x-ratelimit-reset", "reset", "quotaresettime", "blocked_until", "available_at", "retry_at"})  # fmt: skip
+_AFTER_KEYS = {
+    "retry_after": SECOND,
+    "retryafter": SECOND,
+    "retry_after_seconds": SECOND,
+    "retry_after_secs": SECOND,
+    "retry_after_ms": 1,
+    "retryafterms": 1,
+    "retrydelay": SECOND,
+    "retry_delay": SECOND,
+    "cooldown_seconds": SECOND,
+    "wait_seconds": SECOND,
+    "retryafterseconds": SECOND,
+    "retry_after_sec": SECOND,
+    "retry_in": SECOND,
+    "seconds_until_reset": SECOND,
+    "reset_seconds": SECOND,
+}
+_IN_KEYS = {
+    "resets_in_seconds": SECOND,
+    "reset_after_seconds": SECOND,
+    "resets_in_ms": 1,
+    "resets_after_seconds": SECOND,
+    "reset_in_seconds": SECOND,
+    "resets_in": SECOND,
+}
+_AT_KEYS = frozenset(
+    {
+        "resets_at",
+        "reset_at",
+        "resetsat",
+        "resetat",
+        "reset_time",
+        "resettime",
+        "quotaresettimestamp",
+        "reset_date",
+        "next_reset_at",
+        "resets_at_ms",
+        "x-ratelimit-reset",
+        "reset",
+        "quotaresettime",
+        "blocked_until",
+        "available_at",
+        "retry_at",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +205,13 @@ class Hints:
 
 
 def find_hints(
-    headers: Mapping[str, str], details: Mapping[str, str], text: str, *, now_ms: int, provider: str = "", zone: tzinfo | None = None
+    headers: Mapping[str, str],
+    details: Mapping[str, str],
+    text: str,
+    *,
+    now_ms: int,
+    provider: str = "",
+    zone: tzinfo | None = None,
 ) -> Hints:
     """All statements weighed: structure and prose; waits and absolute times stay apart (SPEC 7)."""
     telling = _telling(text)
@@ -86,7 +219,11 @@ def find_hints(
     stated = [max(kind, default=None) for kind in (_header_waits(headers, now_ms), _detail_waits(details), spoken)]
     wait = _weigh(_weigh(stated[0], stated[1]), stated[2])
     place = zone or (ZoneInfo("Asia/Shanghai") if provider in _CHINESE else None)
-    resets = [*_header_resets(headers, now_ms), *_detail_resets(details, now_ms, place), *(prose_resets(text, now_ms, place) if telling else ())]
+    resets = [
+        *_header_resets(headers, now_ms),
+        *_detail_resets(details, now_ms, place),
+        *(prose_resets(text, now_ms, place) if telling else ()),
+    ]
     if not resets and provider in _DAY_ENDS and _DAILY.search(text + " ".join(details.values())):
         resets = [end_of_day(now_ms, _DAY_ENDS[provider])]
     return Hints(_bounded(wait), max(resets, default=None))
@@ -112,7 +249,12 @@ def _bounded(wait: float | None) -> int | None:
 def _header_waits(headers: Mapping[str, str], now_ms: int) -> Iterator[float]:
     if not headers:
         return
-    for name, unit in (("retry-after-ms", 1), ("x-ms-retry-after-ms", 1), ("retry-after", SECOND), ("x-retry-after", SECOND)):
+    for name, unit in (
+        ("retry-after-ms", 1),
+        ("x-ms-retry-after-ms", 1),
+        ("retry-after", SECOND),
+        ("x-retry-after", SECOND),
+    ):
         if value := headers.get(name):
             number = _number(value)
             if number is not None:
@@ -143,10 +285,19 @@ def _header_resets(headers: Mapping[str, str], now_ms: int) -> Iterator[int]:
     for name, value in headers.items():
         if not ("-reset" in name and ("limit" in name or "codex" in name or "quota" in name)):
             continue
-        if headers.get(name.replace("-reset", "-remaining"), "0").strip() not in {"0", "0.0", ""} and "codex" not in name:
+        if (
+            headers.get(name.replace("-reset", "-remaining"), "0").strip() not in {"0", "0.0", ""}
+            and "codex" not in name
+        ):
             continue
         number = _number(value)
-        at = epoch_ms(number, now_ms) if number is not None else find_instant(value, now_ms, UTC) if "-" in value else None
+        at = (
+            epoch_ms(number, now_ms)
+            if number is not None
+            else find_instant(value, now_ms, UTC)
+            if "-" in value
+            else None
+        )
         if at is not None:
             yield at
 

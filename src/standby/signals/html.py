@@ -6,7 +6,9 @@ _SKIP = re.compile(r"<(script|style|svg|noscript)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,400})", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 _SPACE = re.compile(r"\s+")
-_OPENING = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<head|<body|<title|<h1|<center|<!--|<error>|<div|<p>)", re.IGNORECASE)
+_OPENING = re.compile(
+    r"\s*(?:<\?xml|<!doctype|<html|<head|<body|<title|<h1|<center|<!--|<error>|<div|<p>)", re.IGNORECASE
+)
 _ENTITIES = (("&nbsp;", " "), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"))
 _LIMIT = 16_384
 

@@ -10,20 +10,103 @@ from standby.signals.facts import Facts
 Words = Callable[[Facts, str, int], None]
 """Reads prose that may hold more structure (`standby.signals.texts.read_text`)."""
 
-_WRAPPERS = ("error", "errors", "err", "Error", "response", "ResponseMetadata", "base_resp", "innererror", "inner_error", "header", "fault",
-             "metadata", "details", "detail", "raw", "data", "body", "cause", "task_status", "result", "output", "output_error", "exception",
-             "additionalInfo", "content_filter_result", "innererror", "last_error", "incomplete_details", "rate_limits")  # fmt: skip
-_PROSE = ("message", "msg", "Message", "error_msg", "error_message", "errorMessage", "ErrorMessage", "errmsg", "status_msg", "description",
-          "error_description", "title", "originalMessage", "explanation", "validation_error_message", "reason_message", "info", "failed_generation_error")  # fmt: skip
-_CODE = ("code", "error_code", "errorCode", "err_code", "status_code", "Code", "codex_error_info", "errcode", "error_info", "numeric_code")
+_WRAPPERS = (
+    "error",
+    "errors",
+    "err",
+    "Error",
+    "response",
+    "ResponseMetadata",
+    "base_resp",
+    "innererror",
+    "inner_error",
+    "header",
+    "fault",
+    "metadata",
+    "details",
+    "detail",
+    "raw",
+    "data",
+    "body",
+    "cause",
+    "task_status",
+    "result",
+    "output",
+    "output_error",
+    "exception",
+    "additionalInfo",
+    "content_filter_result",
+    "innererror",
+    "last_error",
+    "incomplete_details",
+    "rate_limits",
+)
+_PROSE = (
+    "message",
+    "msg",
+    "Message",
+    "error_msg",
+    "error_message",
+    "errorMessage",
+    "ErrorMessage",
+    "errmsg",
+    "status_msg",
+    "description",
+    "error_description",
+    "title",
+    "originalMessage",
+    "explanation",
+    "validation_error_message",
+    "reason_message",
+    "info",
+    "failed_generation_error",
+)
+_CODE = (
+    "code",
+    "error_code",
+    "errorCode",
+    "err_code",
+    "status_code",
+    "Code",
+    "codex_error_info",
+    "errcode",
+    "error_info",
+    "numeric_code",
+)
 _TYPE = ("type", "error_type", "__type", "errorType", "name", "kind", "exception_type")
-_STATUS = ("status", "status_code", "statusCode", "http_status", "httpStatus", "HTTPStatusCode", "originalStatusCode", "http_code")
-_UNTOLD = frozenset({"messages", "prompt", "input", "request", "tools", "user_id", "failed_generation", "logprobs", "usage", "instructions"})
+_STATUS = (
+    "status",
+    "status_code",
+    "statusCode",
+    "http_status",
+    "httpStatus",
+    "HTTPStatusCode",
+    "originalStatusCode",
+    "http_code",
+)
+_UNTOLD = frozenset(
+    {
+        "messages",
+        "prompt",
+        "input",
+        "request",
+        "tools",
+        "user_id",
+        "failed_generation",
+        "logprobs",
+        "usage",
+        "instructions",
+    }
+)
 """Members that echo the caller: never evidence."""
-_ENVELOPES = frozenset({"error", "response.failed", "response.incomplete", "error.failed", "list", "object", "message", "response.error"})
+_ENVELOPES = frozenset(
+    {"error", "response.failed", "response.incomplete", "error.failed", "list", "object", "message", "response.error"}
+)
 
 
-def read_object(facts: Facts, value: Any, words: Words, *, depth: int = 0, path: str = "", inside: bool = False) -> None:
+def read_object(
+    facts: Facts, value: Any, words: Words, *, depth: int = 0, path: str = "", inside: bool = False
+) -> None:
     """Walk a parsed body. `inside` tells that an error member led here."""
     facts.visited += 1
     if depth > DEPTH or facts.visited > NODES:
@@ -80,7 +163,11 @@ def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
     if isinstance(code, (dict, list)) or code == 0:
         code = None
     status = value.get("status")
-    if isinstance(status, str) and not status.isdigit() and status.lower() not in {"failed", "error", "incomplete", "ok", "success"}:
+    if (
+        isinstance(status, str)
+        and not status.isdigit()
+        and status.lower() not in {"failed", "error", "incomplete", "ok", "success"}
+    ):
         kind = kind or status
     facts.name(code=code, kind=kind, param=value.get("param"))
     facts.failed = facts.failed or inside

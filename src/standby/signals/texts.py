@@ -35,7 +35,7 @@ def read_text(facts: Facts, text: str, depth: int = 0) -> None:
     stripped = text.strip()
     if not stripped or depth > 12:
         return
-    if stripped[0] in "{[\"" and len(stripped) <= TEXT:
+    if stripped[0] in '{["' and len(stripped) <= TEXT:
         value = load(stripped)
         if value is not None:
             read_object(facts, value, read_text, depth=depth)
@@ -154,7 +154,7 @@ def _json_at(text: str) -> tuple[Any, int]:
         return json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError, MemoryError):
         pass
-    if "\\\"" in text[:200]:
+    if '\\"' in text[:200]:
         try:
             return json.JSONDecoder().raw_decode(text.replace('\\"', '"'))
         except (ValueError, RecursionError, MemoryError):

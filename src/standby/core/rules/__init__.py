@@ -1,6 +1,23 @@
 """Law: the order of the rules: gates, the provider's own, stop reasons, names, wordings, the status, transient words (SPEC 6)."""
 
-from standby.core.rules import anthropic, aws, china, codes, fallback, finish, gates, gateways, github, google, hosts, local, openai, prose, runtime
+from standby.core.rules import (
+    anthropic,
+    aws,
+    china,
+    codes,
+    fallback,
+    finish,
+    gates,
+    gateways,
+    github,
+    google,
+    hosts,
+    local,
+    openai,
+    prose,
+    requests,
+    runtime,
+)
 from standby.core.rules.book import bind
 from standby.core.rules.rule import Family, Rule
 
@@ -19,7 +36,14 @@ FAMILIES: tuple[Family, ...] = (
 COMMON: tuple[Rule, ...] = (
     *finish.FINISH,
     *codes.CODES,
-    *prose.PROSE,
+    *requests.MALFORMED,
+    *requests.REFUSALS,
+    *requests.MODELS,
+    *prose.OVERFLOW,
+    *prose.WINDOWS,
+    *prose.MONEY,
+    *prose.KEYS,
+    *requests.CAPABILITY,
     *fallback.TRANSIENT,
     *fallback.STATUS,
     *fallback.WORDS,

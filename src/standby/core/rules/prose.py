@@ -2,85 +2,284 @@
 
 from standby.core.reasons import FailureReason as R
 from standby.core.reasons import Scope as S
-from standby.core.rules.rule import Rule
+from standby.core.rules.rule import Rule, any_of
 
-_PERIODS = ("daily", "weekly", "monthly", "hourly", "5 hour", "five hour", "24 hour", "session", "7 day", "premium request")
-_RETURN = ("try again at", "try again on", "try again in", "try again later", "resets", "will reset", "reset at", "reset on", "reset in", "wait for your limit", "regain access", "until next", "will be reset", "renews", "resets at", "resets in", "refresh in", "quota refresh", "available again",
-           "retry after", "wait for automatic", "resets tomorrow", "please wait", "to reset", "cooldown", "temporar*", "please retry")  # fmt: skip
-_TPM = ("tpm", "tokens per minute", "tokens per min", "token per minute", "per minute", "rate limit", "rate limited", "per day", "tpd", "too many requests", "requests per")  # fmt: skip
-_MONEY = ("credit", "credits", "billing", "balance", "payment", "paid", "prepaid", "top up", "recharge")
-
-MALFORMED = (
-    Rule("prose.tool_call_ids", R.FORMAT, text=("tool use id ... should match pattern", "tool use id string should match", "string should match pattern ... a za z0 9", "tool call id was ... must be", "tool call id ... must be", "tool call id must", "invalid tool call id", "tool use id ... pattern", "toolcallid ... must", "expected pattern a za z0 9"), retry=True, fallback=True, category="tool_call_ids"),
-    Rule("prose.transcript", R.FORMAT, text=("invalid session transcript entry",), scope=S.NONE, category="transcript"),
-    Rule("prose.signature", R.FORMAT, text=("invalid signature in", "thinking ... signature", "thought signature", "signature in thinking", "reasoning ... encrypted content could not be", "encrypted content ... could not be verified", "thinking blocks ... cannot be modified", "thinking block*"), unless=("not supported", "does not support", "max tokens", "budget tokens"), category="signature"),
-    Rule("prose.roles", R.FORMAT, text=("roles must alternate", "incorrect role information", "must alternate", "tool result blocks immediately after", "must be a response to a preceding message with", "tool call ids did not have response", "must be followed by tool messages", "did not have response messages", "unexpected ... found in tool result blocks", "tool use ids were found without", "number of function response parts",
-        "function call turn comes immediately after", "no tool output found", "no tool call found", "last message must", "first message must", "must end with a user", "final position must be", "non empty content", "text content blocks must", "without its required following item", "was provided without its required", "toolresult blocks ... exceeds", "cannot both be empty", "conversation roles", "unexpected role", "expected last role", "tool messages must", "each tool use block must", "duplicate tool", "function response ... parts", "conversation must start with a user", "must start with a user message", "contents are required", "messages array is empty"), unless=("prefill",)),
-    Rule("prose.prefill", R.FORMAT, text=("assistant message prefill", "prefill"), fallback=True, category="prefill"),
-    Rule("code.thinking", R.FORMAT, code=("param_thinking",), text=("unsupported", "not supported", "not support*", "supported values", "mandatory", "required", "invalid value", "must be one of"), retry=True, fallback=True, category="thinking"),
-    Rule("prose.reasoning_level", R.FORMAT, text=("reasoning effort ... support*", "reasoning effort is not supported", "unsupported parameter reasoning", "unsupported parameter thinking", "unsupported parameter enable thinking", "enable thinking ... must be", "enable thinking ... not supported", "thinking level ... support*", "reasoning ... mandatory", "reasoning is required", "requires reasoning", "reasoning ... cannot be disabled", "unsupported value ... reasoning", "thinking budget ... invalid", "thinking budget ... out of range", "budget ... only works in thinking mode", "thinking mode ... required", "reasoning effort ... unsupported", "unsupported reasoning", "invalid reasoning effort", "think value", "does not support thinking", "does not support reasoning", "does not support reasoning effort", "thinking type ... not supported", "not support reasoning effort", "reasoning ... is not supported", "thinking is not supported", "reasoning effort ... not supported", "thinking budget ... not supported", "reasoning effort ... invalid", "unsupported value ... supported values are"),
-        retry=True, fallback=True, category="thinking"),
-)  # fmt: skip
-
-MODELS = (
-    Rule("prose.image_input", R.FORMAT, text=("support image input", "not support image*", "unsupported image input", "image input is not supported", "does not support vision", "not a multimodal model", "images are not supported", "image input not supported", "image_url is only supported", "image url is only supported", "does not support images"), fallback=True, category="capability"),
-    Rule("prose.model_plan", R.BILLING, text=("not available ... current plan", "subscription plan does not include", "does not have a valid coding plan", "not included in your plan", "plan does not include", "not include access to", "upgrade your plan to access", "current subscription plan does not yet include"), also=("plan", "subscription")),
-    Rule("prose.model_ambiguous", R.MODEL_NOT_FOUND, text=("does not exist or you do not have access", "not found ... and that you have access", "does not exist or you dont have access", "not exist or you lack access")),
-    Rule("prose.model_access", R.MODEL_NOT_FOUND, text=("does not exist or your ... not have access", "you do not have access to the model", "you dont have access to the model", "not have access to model", "not have access to the model", "do not have access to the specified model", "dont have access to the model", "not allowed to access model", "no access to model", "does not have access to model", "not authorized to access model", "model ... is not available for your account", "not supported when using codex with a chatgpt account", "not supported when using ... with a chatgpt account",
-        "your organization must be verified to use the model", "access to this model is not enabled", "model access is not", "not enabled for this account", "is gated", "gated repo", "must be verified to", "no permission to access the model", "not have permission to use the model", "key not allowed to access", "model ... not activated", "not activated the model", "you are not authorized to use this model", "no access to this model", "does not have access to this model", "not have access to this model", "model is not accessible", "can only access models", "model terms", "access to model ... restricted", "in the authorized list"), rotate=True),
-    Rule("prose.model_missing", R.MODEL_NOT_FOUND, text=("model ... does not exist", "model ... not found", "models ... is not found", "model ... not exist", "no such model", "unknown model", "invalid model name", "is not a valid model id", "not a valid model", "invalid model id", "invalid model", "model identifier is invalid", "no endpoints found for", "no endpoints available", "model ... not supported by any provider", "not supported model", "router not found",
-        "model ... has been deprecated", "model ... deprecated", "model ... decommissioned", "model ... deactivated", "model ... retired", "model ... discontinued", "model ... end of life", "model ... no longer available", "model ... no longer supported", "model ... no longer exists", "model ... sunset", "unable to access model", "try pulling it first", "unrecognized model", "the requested model ... not supported", "requested model is not", "model ... is not available", "model ... is not supported", "model ... not available", "unsupported model", "deployment ... does not exist", "no models loaded", "no model loaded", "model not loaded", "could not find model", "cannot find model", "model ... unavailable in",
-        "no route for that uri", "function ... not found for account", "model ... not deployed", "no available channel for model", "no healthy deployments", "model ... cannot be found", "model ... could not be found", "no allowed providers", "model ... is unavailable", "failed to load model", "this model version ... end of its life", "legacy ... model", "on demand throughput isnt supported", "access denied this model is marked", "reached the end of its life", "模型不存在", "模型 ... 不存在", "无可用渠道", "不支持的模型", "未找到模型", "模型未找到", "模型已下线", "模型不可用", "模型代码"),
-        unless=("model reference", "temporarily", "at capacity", "overloaded", "try again", "tool choice", "parameter", "image", "stream", "not supported by this model", "response format", "session", "conversation", "response with id", "file", "rate limit", "context length", "not ready", "high demand")),
-)  # fmt: skip
-
+_PERIODS = any_of(
+    "daily | weekly | monthly | hourly | 5 hour | five hour | 24 hour | session | 7 day | premium request"
+)
+_TPM = any_of(
+    "tpm | tokens per minute | tokens per min | token per minute | per minute | "
+    "rate limit | rate limited | per day | tpd | too many requests | requests per"
+)
 OVERFLOW = (
-    Rule("prose.request_ceiling", R.CONTEXT_OVERFLOW, text=("request too large for ... tokens per min*", "request too large for ... tpm", "request too large ... tokens per min*"), fallback=True, category="request_size"),
-    Rule("prose.context", R.CONTEXT_OVERFLOW, text=("prompt is too long", "prompt too long", "maximum context length", "maximum context size", "context length exceeded", "exceeds the context", "exceed context limit", "exceeds the models context", "exceeded the context", "context window ... exceed*", "exceed* ... context window", "exceed* ... context length", "exceed* ... context size", "longer than the models context", "longer than the context", "greater than the context length", "input is too long", "input too long", "input length ... exceed*", "input token count ... exceeds",
-        "input tokens ... exceed*", "maximum prompt length", "prompt token count ... exceed*", "prompt contains ... too large", "too many tokens", "reduce the length of the messages", "reduce the length of your", "ran out of room in the models context", "context length of only", "context the overflows", "context overflows", "larger than the maximum context", "available context size", "max new tokens must be", "input validation error ... tokens must be", "input validation error ... max new tokens", "tokens ... max new tokens must be", "must have less than ... tokens", "must be less than ... tokens", "exceeds maximum input token", "range of input length should be", "exceeded model token limit", "model token limit", "exceeded max tokens", "token limit exceeded", "context size has been exceeded", "exceeds the maximum number of tokens", "exceeds the maximum allowed tokens",
-        "maximum number of input tokens", "maximum input length", "max input tokens", "maximum number of tokens", "too large for model", "request too large", "prompt exceeds max length", "prompt exceeds max", "the prompt is longer", "truncating input", "context limit", "total tokens ... exceed*", "total message size", "tokens in the prompt", "exceeds max context", "context overflow", "context window full", "prompt length ... exceeds", "conversation is too long", "request entity too large", "payload too large", "contextwindowexceedederror", "too long for this model", "exceeds the limit of ... tokens", "max total tokens", "kv cache", "input is longer than", "exceeds the available context", "length of the prompt", "request exceeds the maximum size", "input is too large", "above the models context", "上下文过长", "上下文长度", "超出最大长度", "超过最大长度", "输入过长", "输入长度", "超过模型最大", "token超", "超出上下文", "プロンプトが長すぎ", "コンテキスト", "el contexto es demasiado", "kontextfenster", "prompt est trop long"),
-        unless=(*_TPM, "context window too small", "prompt template", "each image", "at least one of the image")),
-    Rule("prose.session", R.SESSION_EXPIRED, text=("no conversation found", "conversation ... not found", "session ... not found", "session ... does not exist", "session ... expired", "no such session", "invalid session", "session id not found", "conversation ... does not exist", "conversation ... expired", "thread ... not found", "previous response ... not found", "response with id ... not found", "previous response with id", "input item id does not belong to this connection", "session is invalid", "会话不存在", "会话已过期", "会话过期"), unless=("token ... expired", "sign in", "log in", "login", "oauth", "credential*", "auth*")),
+    Rule(
+        "prose.request_ceiling",
+        R.CONTEXT_OVERFLOW,
+        text=any_of(
+            "request too large for ... tokens per min* | request too large for ... tpm | "
+            "request too large ... tokens per min*"
+        ),
+        fallback=True,
+        category="request_size",
+    ),
+    Rule(
+        "prose.context",
+        R.CONTEXT_OVERFLOW,
+        text=any_of(
+            "prompt is too long | prompt too long | maximum context length | "
+            "maximum context size | context length exceeded | exceeds the context | "
+            "exceed context limit | exceeds the models context | exceeded the context | "
+            "context window ... exceed* | exceed* ... context window | "
+            "exceed* ... context length | exceed* ... context size | "
+            "longer than the models context | longer than the context | "
+            "greater than the context length | input is too long | input too long | "
+            "input length ... exceed* | input token count ... exceeds | "
+            "input tokens ... exceed* | maximum prompt length | prompt token count ... exceed* | "
+            "prompt contains ... too large | too many tokens | "
+            "reduce the length of the messages | reduce the length of your | "
+            "ran out of room in the models context | context length of only | "
+            "context the overflows | context overflows | larger than the maximum context | "
+            "available context size | max new tokens must be | "
+            "input validation error ... tokens must be | "
+            "input validation error ... max new tokens | tokens ... max new tokens must be | "
+            "must have less than ... tokens | must be less than ... tokens | "
+            "exceeds maximum input token | range of input length should be | "
+            "exceeded model token limit | model token limit | exceeded max tokens | "
+            "token limit exceeded | context size has been exceeded | "
+            "exceeds the maximum number of tokens | exceeds the maximum allowed tokens | "
+            "maximum number of input tokens | maximum input length | max input tokens | "
+            "maximum number of tokens | too large for model | request too large | "
+            "prompt exceeds max length | prompt exceeds max | the prompt is longer | "
+            "truncating input | context limit | total tokens ... exceed* | total message size | "
+            "tokens in the prompt | exceeds max context | context overflow | "
+            "context window full | prompt length ... exceeds | conversation is too long | "
+            "request entity too large | payload too large | contextwindowexceedederror | "
+            "too long for this model | exceeds the limit of ... tokens | max total tokens | "
+            "kv cache | input is longer than | exceeds the available context | "
+            "length of the prompt | request exceeds the maximum size | input is too large | "
+            "above the models context | 上下文过长 | 上下文长度 | 超出最大长度 | 超过最大长度 | "
+            "输入过长 | 输入长度 | 超过模型最大 | token超 | 超出上下文 | プロンプトが長すぎ | "
+            "コンテキスト | el contexto es demasiado | kontextfenster | prompt est trop long"
+        ),
+        unless=(*_TPM, *any_of("context window too small | prompt template | each image | at least one of the image")),
+    ),
+    Rule(
+        "prose.session",
+        R.SESSION_EXPIRED,
+        text=any_of(
+            "no conversation found | conversation ... not found | session ... not found | "
+            "session ... does not exist | session ... expired | no such session | "
+            "invalid session | session id not found | conversation ... does not exist | "
+            "conversation ... expired | thread ... not found | previous response ... not found | "
+            "response with id ... not found | previous response with id | "
+            "input item id does not belong to this connection | session is invalid | "
+            "会话不存在 | 会话已过期 | 会话过期"
+        ),
+        unless=any_of("token ... expired | sign in | log in | login | oauth | credential* | auth*"),
+    ),
     Rule("prose.previous_response", R.FORMAT, text=("previous response id",)),
-)  # fmt: skip
-
-REFUSALS = (
-    Rule("prose.misalignment", R.REFUSAL, text=("misalignment policy violation", "potentially unintended activity"), category="misalignment"),
-    Rule("prose.cyber", R.REFUSAL, text=("cyber policy", "cybersecurity risk", "flagged ... cyber", "cyber harm", "cyber abuse", "trusted access for cyber"), category="cyber"),
-    Rule("prose.policy", R.REFUSAL, text=("content policy", "content filtering policy", "content management policy", "usage policies", "usage policy", "violating our usage", "safety system*", "flagged for", "flagged as", "blocked by content", "blocked ... safety", "content filter", "content moderation", "inappropriate content", "prohibited content", "prohibited use policy", "responsible ai", "requires moderation", "violates ... policy", "violate ... policy", "contains sensitive", "new sensitive", "input sensitive", "output sensitive", "data inspection failed", "sensitive words", "content exists risk", "content security", "unsafe content", "guardrail*",
-        "safety filters", "safety reasons", "request was rejected because it was considered high risk", "considered high risk", "sensitive content", "acceptable use policy", "blocked by our", "was blocked due to", "prompt was blocked", "response was blocked", "敏感", "不安全", "内容安全", "违规内容", "违反相关", "内容审核", "risk control"),
-        unless=("rate limit", "api key", "appeal", "account has been", "account was", "fair use", "disabled", "suspended", "banned", "image dimensions", "by cloudflare"), category="policy"),
-)  # fmt: skip
+)
 
 WINDOWS = (
-    Rule("prose.not_usage_limit", R.RATE_LIMIT, text=("not your usage limit", "not related to your usage limit")),
-    Rule("prose.window", R.RATE_LIMIT, text=("usage limit* ... try again", "usage limit* ... reset*", "hit your ... limit ... reset*", "limit reached ... resets", "reached your ... limit ... reset*", "usage limit reached", "youve hit your usage limit", "youve hit your limit", "hit your usage limit", "reached your usage limit", "reached your specified api usage limits", "reached your api usage limits", "subscription quota limit", "usage limit has been reached", "reached the usage limit", "usage limit exhausted", "usage limit exceeded", "exceeded ... usage limit", "quota will reset", "quota will be reset", "will regain access",
-        "usage quota ... reset*", "quota exhausted ... reset*", "exhausted your capacity ... reset*", "exhausted your ... quota ... reset*", "使用上限", "用量上限", "小时的使用", "每周使用", "限额将在", "额度将在", "已达到 ... 上限"), scope=S.PROFILE, long=True, unless=("not your usage limit", "rpm", "per minute")),
-    Rule("prose.daily", R.RATE_LIMIT, text=("requests per day", "tokens per day", "rpd", "tpd", "per day", "per model per day", "free models per day", "resets tomorrow", "neurons", "今日", "当日", "每日", "本周", "本月", "每月", "每周"), also=("limit", "limits", "limited", "quota", "exceeded", "exhausted", "used up", "resets", "上限", "限额", "额度", "次数", "限制"), long=True, unless=("credits", "per minute limit")),
-    Rule("prose.spend_window", R.RATE_LIMIT, text=("organization ... spending limit", "organization ... spend limit", "workspace ... spending limit", "workspace ... spend limit", "organization ... usage limit", "workspace ... usage limit", "monthly spending limit", "monthly spend limit", "monthly spend cap", "spending limit ... try again", "spend limit ... try again", "organization usage ... exceeded", "billing period"), status=(402,), scope=S.PROFILE, long=True),
-    Rule("prose.period", R.RATE_LIMIT, text=tuple(f"{period} ... {what}" for period in _PERIODS for what in ("limit", "limits", "quota", "allowance", "cap")), also=("reached", "exceeded", "exhausted", "exceed", "hit", "reset*", "over", "used up", "maxed", "crossed", "try again", "youve", "too many", "upgrade"), scope=S.PROFILE, long=True, unless=("credits", "per minute", "per min", "session id", "billing")),
-)  # fmt: skip
+    Rule("prose.not_usage_limit", R.RATE_LIMIT, text=any_of("not your usage limit | not related to your usage limit")),
+    Rule(
+        "prose.window",
+        R.RATE_LIMIT,
+        text=any_of(
+            "usage limit* ... try again | usage limit* ... reset* | "
+            "hit your ... limit ... reset* | limit reached ... resets | "
+            "reached your ... limit ... reset* | usage limit reached | "
+            "youve hit your usage limit | youve hit your limit | hit your usage limit | "
+            "reached your usage limit | reached your specified api usage limits | "
+            "reached your api usage limits | subscription quota limit | "
+            "usage limit has been reached | reached the usage limit | usage limit exhausted | "
+            "usage limit exceeded | exceeded ... usage limit | quota will reset | "
+            "quota will be reset | will regain access | usage quota ... reset* | "
+            "quota exhausted ... reset* | exhausted your capacity ... reset* | "
+            "exhausted your ... quota ... reset* | 使用上限 | 用量上限 | 小时的使用 | 每周使用 | "
+            "限额将在 | 额度将在 | 已达到 ... 上限"
+        ),
+        scope=S.PROFILE,
+        long=True,
+        unless=any_of("not your usage limit | rpm | per minute"),
+    ),
+    Rule(
+        "prose.daily",
+        R.RATE_LIMIT,
+        text=any_of(
+            "requests per day | tokens per day | rpd | tpd | per day | per model per day | "
+            "free models per day | resets tomorrow | neurons | 今日 | 当日 | 每日 | 本周 | "
+            "本月 | 每月 | 每周"
+        ),
+        also=any_of(
+            "limit | limits | limited | quota | exceeded | exhausted | used up | resets | 上限 | "
+            "限额 | 额度 | 次数 | 限制"
+        ),
+        long=True,
+        unless=any_of("credits | per minute limit"),
+    ),
+    Rule(
+        "prose.spend_window",
+        R.RATE_LIMIT,
+        text=any_of(
+            "organization ... spending limit | organization ... spend limit | "
+            "workspace ... spending limit | workspace ... spend limit | "
+            "organization ... usage limit | workspace ... usage limit | monthly spending limit | "
+            "monthly spend limit | monthly spend cap | spending limit ... try again | "
+            "spend limit ... try again | organization usage ... exceeded | billing period"
+        ),
+        status=(402,),
+        scope=S.PROFILE,
+        long=True,
+    ),
+    Rule(
+        "prose.period",
+        R.RATE_LIMIT,
+        text=tuple(
+            f"{period} ... {what}" for period in _PERIODS for what in any_of("limit | limits | quota | allowance | cap")
+        ),
+        also=any_of(
+            "reached | exceeded | exhausted | exceed | hit | reset* | over | used up | maxed | "
+            "crossed | try again | youve | too many | upgrade"
+        ),
+        scope=S.PROFILE,
+        long=True,
+        unless=any_of("credits | per minute | per min | session id | billing"),
+    ),
+)
 
 MONEY = (
-    Rule("prose.billing", R.BILLING, text=("insufficient credit*", "insufficient balance", "insufficient account balance", "insufficient ... balance", "insufficient funds", "insufficient quota", "credit balance", "credits balance", "payment required", "payment instrument", "payment method", "used all available credits", "used all of your", "run out of credits", "out of credits", "ran out of credits", "dont have any credits", "no credits", "not enough credits", "not enough balance", "enough credits", "enough balance", "more credits", "requires credits", "add credits", "purchase credits", "buy credits", "included credits", "credit limit", "credits exhausted", "credits have been exhausted", "credits ... depleted",
-        "prepayment credits", "prepaid credits", "top up", "plans billing", "plan and billing details", "billing hard limit", "billing details", "billing limit", "billing not active", "billing is not", "billing account", "billing to be enabled", "enable billing", "requires billing", "available balance", "account balance", "balance is insufficient", "balance is not enough", "balance too low", "balance is too low", "low balance", "negative balance", "out of budget", "budget has been exceeded", "exceeded budget", "exceeded your budget", "budget limit", "budget exceeded", "over budget", "spend limit", "spending limit", "spend cap", "unpaid invoice*", "past due", "overdue", "in arrears", "arrears", "arrearage", "extra usage", "account is not active please check your billing", "free trial ... expired", "trial ... ended",
-        "trial has expired", "subscription has expired", "subscription expired", "no active subscription", "subscription is inactive", "subscription required", "requires a subscription", "requires an active subscription", "need a ... subscription", "recharge", "free quota ... exhausted", "free tier of the model has been exhausted", "free allocated quota exceeded", "free usage limit", "freeusagelimiterror", "gousagelimiterror", "invalidsubscription", "upgrade to a paid", "insufficient_user_quota", "user quota is not enough", "token quota is not enough", "paid plan", "余额不足", "余额已用", "余额", "欠费", "充值", "额度不足", "账户异常 余额", "资源包", "额度已用尽", "额度已用完", "套餐已到期", "已过期 ... 套餐", "saldo insuficiente", "créditos insuficientes", "solde insuffisant", "crédits insuffisants", "guthaben", "nicht genügend guthaben", "недостаточно средств", "残高", "クレジット", "잔액", "크레딧"),
-        unless=("by cloudflare", "rate limit reached", "rpm", "credit card number")),
-    Rule("prose.key_limit", R.BILLING, text=("key limit exceeded", "key limit reached", "key budget limit", "api key budget"), scope=S.PROFILE),
-)  # fmt: skip
+    Rule(
+        "prose.billing",
+        R.BILLING,
+        text=any_of(
+            "insufficient credit* | insufficient balance | insufficient account balance | "
+            "insufficient ... balance | insufficient funds | insufficient quota | "
+            "credit balance | credits balance | payment required | payment instrument | "
+            "payment method | used all available credits | used all of your | "
+            "run out of credits | out of credits | ran out of credits | dont have any credits | "
+            "no credits | not enough credits | not enough balance | enough credits | "
+            "enough balance | more credits | requires credits | add credits | purchase credits | "
+            "buy credits | included credits | credit limit | credits exhausted | "
+            "credits have been exhausted | credits ... depleted | prepayment credits | "
+            "prepaid credits | top up | plans billing | plan and billing details | "
+            "billing hard limit | billing details | billing limit | billing not active | "
+            "billing is not | billing account | billing to be enabled | enable billing | "
+            "requires billing | available balance | account balance | balance is insufficient | "
+            "balance is not enough | balance too low | balance is too low | low balance | "
+            "negative balance | out of budget | budget has been exceeded | exceeded budget | "
+            "exceeded your budget | budget limit | budget exceeded | over budget | spend limit | "
+            "spending limit | spend cap | unpaid invoice* | past due | overdue | in arrears | "
+            "arrears | arrearage | extra usage | "
+            "account is not active please check your billing | free trial ... expired | "
+            "trial ... ended | trial has expired | subscription has expired | "
+            "subscription expired | no active subscription | subscription is inactive | "
+            "subscription required | requires a subscription | requires an active subscription | "
+            "need a ... subscription | recharge | free quota ... exhausted | "
+            "free tier of the model has been exhausted | free allocated quota exceeded | "
+            "free usage limit | freeusagelimiterror | gousagelimiterror | invalidsubscription | "
+            "upgrade to a paid | insufficient_user_quota | user quota is not enough | "
+            "token quota is not enough | paid plan | 余额不足 | 余额已用 | 余额 | 欠费 | 充值 | "
+            "额度不足 | 账户异常 余额 | 资源包 | 额度已用尽 | 额度已用完 | 套餐已到期 | "
+            "已过期 ... 套餐 | saldo insuficiente | créditos insuficientes | solde insuffisant | "
+            "crédits insuffisants | guthaben | nicht genügend guthaben | недостаточно средств | "
+            "残高 | クレジット | 잔액 | 크레딧"
+        ),
+        unless=any_of("by cloudflare | rate limit reached | rpm | credit card number"),
+    ),
+    Rule(
+        "prose.key_limit",
+        R.BILLING,
+        text=any_of("key limit exceeded | key limit reached | key budget limit | api key budget"),
+        scope=S.PROFILE,
+    ),
+)
 
 KEYS = (
-    Rule("prose.auth_permanent", R.AUTH_PERMANENT, text=("key has been revoked", "key has been disabled", "key has been deactivated", "key has been deleted", "key was revoked", "key was disabled", "key is disabled", "api key ... revoked", "api key ... deactivated", "api key ... disabled", "api key ... deleted", "key is blocked", "key is revoked", "reported as leaked", "account has been deactivated", "account is deactivated", "account has been disabled", "account has been suspended", "account is suspended", "account suspended", "account has been banned", "account has been deleted", "account has been terminated", "account has been blocked", "account is disabled", "account is blocked", "account deactivated", "deactivated workspace", "workspace ... deactivated",
-        "organization has been disabled", "organization has been deactivated", "organization is disabled", "has been disabled in this account", "project has been suspended", "consumer ... has been suspended", "violation of terms of service", "violation of ... terms", "not allowed for this organization", "refresh token reused", "refresh token ... already been used", "refresh token ... already used", "refresh token expired", "refresh token ... revoked", "refresh token ... expired", "refresh token ... invalid", "invalid refresh token", "invalid grant", "token invalidated", "only authorized for use with claude code", "has been permanently", "sign in again", "用户已被封禁", "已被封禁", "已被禁用", "账号已被", "账户已被", "密钥已被"), unless=("wait a minute", "rate limited", "rate limit")),
-    Rule("prose.egress", R.AUTH, text=("access blocked by cloudflare", "country region or territory not supported", "unsupported country region territory", "user location is not supported", "not available in your country", "not available in your region", "country ... not supported", "region ... not supported", "blocked by cloudflare", "you have been blocked", "sorry you have been blocked", "just a moment", "enable javascript and cookies", "attention required", "restricted region", "location is not supported", "firewall rules", "public access is disabled", "private endpoint", "virtual network", "ip ... not allowed", "ip address ... not authorized", "ip ... whitelist", "ip address is not", "not available in your location", "地区不支持"), scope=S.PROVIDER, rotate=False, unless=("model",)),
-    Rule("prose.auth", R.AUTH, text=("invalid api key", "incorrect api key", "api key not valid", "invalid x api key", "invalid api token", "invalid token", "invalid authentication", "invalid credentials", "invalid bearer", "api key is invalid", "api key is not valid", "api key ... is invalid", "api key expired", "api key has expired", "api key ... expired", "token expired", "token has expired", "token is expired", "access token ... expired", "security token ... expired", "security token ... invalid", "expired key", "key expired", "missing api key", "no api key", "api key is missing", "api key is required", "api key required", "did not provide an api key", "didnt provide an api key", "provide a valid api key", "wrong api key", "bad api key", "unknown api key", "api key not found", "api key does not exist", "missing authentication", "missing bearer", "no auth credentials", "no credentials found", "unable to locate credentials", "could not authenticate", "could not load credentials", "could not validate credentials",
-        "authentication fails", "authentication failed", "authentication error", "authentication required", "authorization required", "failed to authenticate", "not authenticated", "unauthenticated", "unauthorized", "unauthorised", "forbidden", "access denied", "permission denied", "permission error", "insufficient permission*", "missing scope*", "missing scopes", "lacks permission", "not have permission", "does not have permission", "reauthenticate", "re authenticate", "oauth token refresh failed", "oauth token has expired", "oauth access token", "not logged in", "please run login", "session expired and could not be refreshed", "please log in", "please login", "login required", "cookie auth", "user not found", "invalid username or password", "bad credentials", "signature expired", "signature we calculated", "signature does not match", "invalid signature", "code assist license", "is not authorized to perform", "api key format is incorrect", "api key doesnt exist", "apikey", "verify your account", "invalid access token", "access token is invalid", "failed to ... token", "invalid jwt", "无权访问", "认证失败", "鉴权失败", "密钥无效", "令牌", "身份验证", "未授权", "无效的令牌", "无效的api", "api key错误", "api密钥", "clé api", "clave de api", "chave de api", "api schlüssel", "неверный ключ", "認証", "인증"),
-        status=(0, 1, 2, 400, 401, 403, 404, 405, 407, 409, 410, 412, 415, 422, 498, 5), unless=("field required", "tool use", "tool call", "max tokens", "parse", "tokens per", "unexpected token", "deserialize")),
-)  # fmt: skip
-
-CAPABILITY = (
-    Rule("prose.capability", R.FORMAT, text=("not supported with this model", "not supported by this model", "not supported for this model", "does not support tools", "does not support tool", "not support tools", "not support tool", "not support function", "support tool use", "support tool choice", "support tool calling", "support function calling", "deprecated for this model", "unsupported parameter", "unsupported value", "not supported in the v1", "only the default 1 value is supported", "model does not support", "model doesnt support", "models does not support", "does not support the", "does not support this", "is not supported with", "isnt supported", "not compatible with", "tool choice requires", "does not support", "this model only supports", "requires enable auto tool choice", "only supported in", "not supported by the model", "is not supported on this model", "cannot be used with this model", "not enabled for this model", "response format ... not supported", "max tokens ... too large", "maximum allowed number of output tokens", "max tokens must be", "supports at most ... completion tokens", "max completion tokens ... at most", "function calling is not enabled", "json mode is not", "streaming is not supported", "stream must be", "parameter ... not supported by this model", "不支持"),
-        status=(0, 2, 400, 404, 405, 422, 5, 501), unless=("http method", "content type", "mime", "media type"), fallback=True, category="capability"),
-)  # fmt: skip
-
-PROSE = (*MALFORMED, *REFUSALS, *MODELS, *OVERFLOW, *WINDOWS, *MONEY, *KEYS, *CAPABILITY)
+    Rule(
+        "prose.auth_permanent",
+        R.AUTH_PERMANENT,
+        text=any_of(
+            "key has been revoked | key has been disabled | key has been deactivated | "
+            "key has been deleted | key was revoked | key was disabled | key is disabled | "
+            "api key ... revoked | api key ... deactivated | api key ... disabled | "
+            "api key ... deleted | key is blocked | key is revoked | reported as leaked | "
+            "account has been deactivated | account is deactivated | account has been disabled | "
+            "account has been suspended | account is suspended | account suspended | "
+            "account has been banned | account has been deleted | account has been terminated | "
+            "account has been blocked | account is disabled | account is blocked | "
+            "account deactivated | deactivated workspace | workspace ... deactivated | "
+            "organization has been disabled | organization has been deactivated | "
+            "organization is disabled | has been disabled in this account | "
+            "project has been suspended | consumer ... has been suspended | "
+            "violation of terms of service | violation of ... terms | "
+            "not allowed for this organization | refresh token reused | "
+            "refresh token ... already been used | refresh token ... already used | "
+            "refresh token expired | refresh token ... revoked | refresh token ... expired | "
+            "refresh token ... invalid | invalid refresh token | invalid grant | "
+            "token invalidated | only authorized for use with claude code | "
+            "has been permanently | sign in again | 用户已被封禁 | 已被封禁 | 已被禁用 | "
+            "账号已被 | 账户已被 | 密钥已被"
+        ),
+        unless=any_of("wait a minute | rate limited | rate limit"),
+    ),
+    Rule(
+        "prose.egress",
+        R.AUTH,
+        text=any_of(
+            "access blocked by cloudflare | country region or territory not supported | "
+            "unsupported country region territory | user location is not supported | "
+            "not available in your country | not available in your region | "
+            "country ... not supported | region ... not supported | blocked by cloudflare | "
+            "you have been blocked | sorry you have been blocked | just a moment | "
+            "enable javascript and cookies | attention required | restricted region | "
+            "location is not supported | firewall rules | public access is disabled | "
+            "private endpoint | virtual network | ip ... not allowed | "
+            "ip address ... not authorized | ip ... whitelist | ip address is not | "
+            "not available in your location | 地区不支持"
+        ),
+        scope=S.PROVIDER,
+        rotate=False,
+        unless=("model",),
+    ),
+    Rule(
+        "prose.auth",
+        R.AUTH,
+        text=any_of(
+            "invalid api key | incorrect api key | api key not valid | invalid x api key | "
+            "invalid api token | invalid token | invalid authentication | invalid credentials | "
+            "invalid bearer | api key is invalid | api key is not valid | "
+            "api key ... is invalid | api key expired | api key has expired | "
+            "api key ... expired | token expired | token has expired | token is expired | "
+            "access token ... expired | security token ... expired | "
+            "security token ... invalid | expired key | key expired | missing api key | "
+            "no api key | api key is missing | api key is required | api key required | "
+            "did not provide an api key | didnt provide an api key | provide a valid api key | "
+            "wrong api key | bad api key | unknown api key | api key not found | "
+            "api key does not exist | missing authentication | missing bearer | "
+            "no auth credentials | no credentials found | unable to locate credentials | "
+            "could not authenticate | could not load credentials | "
+            "could not validate credentials | authentication fails | authentication failed | "
+            "authentication error | authentication required | authorization required | "
+            "failed to authenticate | not authenticated | unauthenticated | unauthorized | "
+            "unauthorised | forbidden | access denied | permission denied | permission error | "
+            "insufficient permission* | missing scope* | missing scopes | lacks permission | "
+            "not have permission | does not have permission | reauthenticate | re authenticate | "
+            "oauth token refresh failed | oauth token has expired | oauth access token | "
+            "not logged in | please run login | session expired and could not be refreshed | "
+            "please log in | please login | login required | cookie auth | user not found | "
+            "invalid username or password | bad credentials | signature expired | "
+            "signature we calculated | signature does not match | invalid signature | "
+            "code assist license | is not authorized to perform | api key format is incorrect | "
+            "api key doesnt exist | apikey | verify your account | invalid access token | "
+            "access token is invalid | failed to ... token | invalid jwt | 无权访问 | 认证失败 | "
+            "鉴权失败 | 密钥无效 | 令牌 | 身份验证 | 未授权 | 无效的令牌 | 无效的api | "
+            "api key错误 | api密钥 | clé api | clave de api | chave de api | api schlüssel | "
+            "неверный ключ | 認証 | 인증"
+        ),
+        status=(0, 1, 2, 400, 401, 403, 404, 405, 407, 409, 410, 412, 415, 422, 498, 5),
+        unless=any_of(
+            "field required | tool use | tool call | max tokens | parse | tokens per | unexpected token | deserialize"
+        ),
+    ),
+)

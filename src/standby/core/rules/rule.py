@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from standby.core.reasons import FailureReason, Scope
 
 
+def any_of(text: str) -> tuple[str, ...]:
+    """`a | b` as a tuple: long lists of names and phrases stay readable."""
+    return tuple(part.strip() for part in text.split("|"))
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One row. A tuple is satisfied by any of its members; all that are given must be satisfied.

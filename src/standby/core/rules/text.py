@@ -8,6 +8,9 @@ LIMIT = 4_096
 GAP = 120
 """Characters that `...` in a phrase may stand for."""
 
+QUOTES = 64
+"""Quoted parts that are taken out of one text."""
+
 _URL = re.compile(r"https?://\S+")
 _TELLING = "think|reason|token|input|tool|signature|temperature|message|role|image|context|prefill|max|function|session|response_id|prompt"
 _NAME = rf"((?=[a-z_.]{{0,40}}(?:{_TELLING}))[A-Za-z_.]{{1,40}})"
@@ -27,7 +30,7 @@ def normalise(message: str, *, quoted: bool = False) -> str:
     if "://" in message:
         message = _URL.sub(" ", message)
     if not quoted and ("'" in message or '"' in message or "`" in message):
-        message = _QUOTED.sub(r" \1\2\3 ", message)
+        message = _QUOTED.sub(r" \1\2\3 ", message, count=QUOTES)
     message = _NOWORD.sub(" ", _APOSTROPHES.sub("", message)).strip().lower()
     return f" {message} "
 
