@@ -33,6 +33,7 @@ from standby.core.values import (
     ModelRef,
     Outcome,
     Passed,
+    Refresh,
     Refused,
     Selection,
     SelectionSource,
@@ -40,7 +41,6 @@ from standby.core.values import (
     Step,
     Turn,
     TurnKind,
-    Wait,
 )
 
 R = FailureReason
@@ -52,9 +52,7 @@ SILENT = ErrorSignal(silent=True)
 
 def fails(reason: R, signal: ErrorSignal | None = None, **rest: Any) -> Failure:
     row = TRAITS[reason]
-    return Failure(
-        reason, "test", row.scope, row.retry_same, row.rotate, row.fallback, signal or ErrorSignal(), **rest
-    )
+    return Failure(reason, "test", row.scope, row.retry_same, row.rotate, row.fallback, signal or ErrorSignal(), **rest)
 
 
 def made(
@@ -67,10 +65,6 @@ def made(
 
 def step(what: Step, outcome: Outcome, began: int, ended: int) -> Attempt:
     return Attempt("", what, outcome, T0 + began, T0 + ended)
-
-
-def waited(ms: int, candidate: Candidate = ONE) -> Attempt:
-    return step(Wait(ms, "retry", candidate, "p1", 2, 3, R.OVERLOADED), Passed(), 0, ms)
 
 
 def turn(*attempts: Attempt, kind: TurnKind = TurnKind.AGENT, deadline: int = HOUR, **rest: Any) -> Turn:
@@ -91,7 +85,7 @@ def plan(
 def test_calls_are_the_candidates_own_without_denied_leases() -> None:
     of = turn(
         made(R.TIMEOUT),
-        waited(5),
+        step(Skip(ONE, "cooling"), Passed(), 0, 5),
         made(R.TIMEOUT, candidate=TWO),
         made(LeaseDenied()),
         step(Skip(ONE, "x"), Passed(), 0, 0),
@@ -157,8 +151,14 @@ def test_the_window_of_unbroken_failure(attempts: list[Attempt], now: int, left:
 
 
 def test_waits_are_summed_as_they_really_were() -> None:
-    of = turn(waited(500), waited(700), waited(900, TWO), step(waited(0).step, Passed(), 9, 0))
-    assert waited_ms(of, ONE) == 1_200
+    """A wait leaves no attempt: it is the gap between two calls of one candidate, whatever the clock did."""
+    first = [made(R.TIMEOUT, at=0), made(R.TIMEOUT, at=1_500), made(R.TIMEOUT, at=3_200)]
+    of = turn(*first, made(R.TIMEOUT, at=9_000, candidate=TWO), made(R.TIMEOUT, at=10_900, candidate=TWO))
+    assert waited_ms(of, ONE) == 500 + 700
+    assert waited_ms(of, TWO) == 900
+    assert waited_ms(turn(made(R.TIMEOUT, at=0), made(R.TIMEOUT, at=-9)), ONE) == 0
+    refresh = step(Refresh(ONE, "p1"), Passed(), 100, 900)
+    assert waited_ms(turn(made(R.AUTH), refresh, made(R.TIMEOUT, at=2_000)), ONE) == 0
 
 
 # --- waits --------------------------------------------------------------------------------------------------
@@ -177,18 +177,14 @@ def test_jitter_halves_or_adds_half(jitter: float, delay: int) -> None:
 
 
 @given(st.integers(1, 50), st.floats(0, 1, exclude_max=True), st.none() | st.integers(0, HOUR))
-def test_law_the_cap_holds_after_jitter_and_a_hint_is_a_floor(
-    retry: int, jitter: float, hint: int | None
-) -> None:
+def test_law_the_cap_holds_after_jitter_and_a_hint_is_a_floor(retry: int, jitter: float, hint: int | None) -> None:
     delay = delay_ms(retry, fails(R.RATE_LIMIT, retry_after_ms=hint), jitter, NUMBERS)
     assert (hint or 0) <= delay <= max(30 * SECOND, hint or 0)
     assert delay >= min(500 * 2 ** min(retry - 1, 10), 15 * SECOND)
 
 
 def test_due_is_counted_from_the_end_of_the_attempt_with_its_own_jitter() -> None:
-    of = turn(
-        made(R.TIMEOUT, at=0), replace(made(R.TIMEOUT, at=5_000), jitter=0.0), made(R.TIMEOUT, at=9_000)
-    )
+    of = turn(made(R.TIMEOUT, at=0), replace(made(R.TIMEOUT, at=5_000), jitter=0.0), made(R.TIMEOUT, at=9_000))
     dues = [due_ms(of, attempt, POLICY_2026_9) - T0 for attempt in of.attempts]
     assert dues == [1_000, 6_000, 13_000]
 
@@ -260,9 +256,7 @@ def test_a_rotated_profile_has_one_attempt_once_the_budget_is_spent() -> None:
 
 
 def test_each_candidate_has_its_own_budget() -> None:
-    assert plan(turn(*[made(R.OVERLOADED)] * 9, made(R.OVERLOADED, candidate=TWO))) == Retry(
-        T0 + SECOND, 1, 9
-    )
+    assert plan(turn(*[made(R.OVERLOADED)] * 9, made(R.OVERLOADED, candidate=TWO))) == Retry(T0 + SECOND, 1, 9)
 
 
 @pytest.mark.parametrize(
@@ -282,15 +276,15 @@ def test_each_candidate_has_its_own_budget() -> None:
 def test_a_long_hint_goes_elsewhere_or_is_honoured_in_full(
     hint: int, rest: dict[str, Any], other: bool, sibling: bool, expected: Retry | NoRetry
 ) -> None:
-    assert (
-        plan(turn(made(R.RATE_LIMIT, retry_after_ms=hint), **rest), other=other, sibling=sibling) == expected
-    )
+    assert plan(turn(made(R.RATE_LIMIT, retry_after_ms=hint), **rest), other=other, sibling=sibling) == expected
 
 
 def test_the_hint_of_a_transient_failure_is_bounded_by_the_window_alone() -> None:
     assert plan(turn(made(R.OVERLOADED, retry_after_ms=61_000)), other=True) == Retry(T0 + 61_000, 1, 9)
     assert plan(turn(made(R.OVERLOADED, retry_after_ms=90_000)), other=True) == Retry(T0 + 90_000, 1, 9)
     assert plan(turn(made(R.OVERLOADED, retry_after_ms=90_001)), other=True) == NoRetry("window_exhausted")
+    waited = plan(turn(made(R.OVERLOADED, retry_after_ms=90_000)), other=True, now=90_000)
+    assert waited == Retry(T0 + 90_000, 1, 9)  # what was granted before the wait holds after it
 
 
 @pytest.mark.parametrize(("now", "done"), [(89_999, False), (90_000, True)])
@@ -305,11 +299,13 @@ def test_rate_limits_know_no_window() -> None:
 
 def test_a_gateway_request_retries_twice_and_waits_little_while_another_is_free() -> None:
     assert plan(turn(*[made(R.OVERLOADED)] * 3, kind=TurnKind.GATEWAY)) == NoRetry("retry_budget_exhausted")
-    of = turn(waited(4_000), waited(3_000, TWO), made(R.OVERLOADED), kind=TurnKind.GATEWAY)
-    assert plan(of, other=True) == Retry(T0 + SECOND, 1, 3)
-    of = turn(waited(4_000), waited(3_001, TWO), made(R.OVERLOADED), kind=TurnKind.GATEWAY)
-    assert plan(of, other=True) == NoRetry("retry_delay_exceeds_cap")
-    assert plan(of) == Retry(T0 + SECOND, 1, 3)
+    waits = [made(R.TIMEOUT, at=0, candidate=TWO), made(R.TIMEOUT, at=5_000, candidate=TWO)]
+    of = turn(*waits, made(R.OVERLOADED, at=9_000), made(R.OVERLOADED, at=12_000), kind=TurnKind.GATEWAY)
+    assert plan(of, other=True, now=12_000) == Retry(T0 + 14_000, 2, 3)
+    of = turn(*waits, made(R.OVERLOADED, at=9_000), made(R.OVERLOADED, at=12_001), kind=TurnKind.GATEWAY)
+    assert plan(of, other=True, now=12_001) == NoRetry("retry_delay_exceeds_cap")
+    assert plan(of, other=True, now=14_001) == NoRetry("retry_delay_exceeds_cap")  # the same after the wait
+    assert plan(of, now=12_001) == Retry(T0 + 14_001, 2, 3)
     assert isinstance(plan(replace(of, kind=TurnKind.AGENT), other=True), Retry)
 
 

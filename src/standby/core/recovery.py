@@ -17,9 +17,9 @@ from standby.core.values import (
     Failed,
     Failure,
     LeaseDenied,
+    ModelRef,
     Turn,
     TurnKind,
-    Wait,
 )
 
 _MAX_DOUBLINGS = 30
@@ -115,11 +115,11 @@ def window_left_ms(turn: Turn, candidate: Candidate, now_ms: int, policy: Policy
 
 
 def waited_ms(turn: Turn, candidate: Candidate) -> int:
-    """Time spent waiting at this candidate, ms."""
+    """Time spent waiting between the calls of this candidate, ms: the gaps in the record of its attempts."""
     return sum(
-        max(0, attempt.ended_ms - attempt.started_ms)
-        for attempt in turn.attempts
-        if isinstance(attempt.step, Wait) and attempt.step.candidate.ref == candidate.ref
+        max(0, after.started_ms - before.ended_ms)
+        for before, after in zip(turn.attempts, turn.attempts[1:], strict=False)
+        if _called(before, candidate.ref) and _called(after, candidate.ref)
     )
 
 
@@ -169,7 +169,9 @@ def plan_retry(
     used, most = retries_used(turn, candidate), budget(turn, candidate, policy)
     due = due_ms(turn, last, policy)
     wait = max(0, due - now_ms)
-    left = window_left_ms(turn, candidate, now_ms, policy)
+    # Measured from the failure, not from now: the answer is the same before and after the wait.
+    left, whole = window_left_ms(turn, candidate, last.ended_ms, policy), due - last.ended_ms
+    late = now_ms > due and window_left_ms(turn, candidate, now_ms, policy) == 0
     limited = failure.reason is FailureReason.RATE_LIMIT
     gateway = turn.kind is TurnKind.GATEWAY
     refusals: tuple[tuple[Why, bool], ...] = (
@@ -182,8 +184,8 @@ def plan_retry(
             "retry_delay_exceeds_cap",
             limited and (other_free or same_provider_free) and _exceeds_cap(turn, failure, last, policy),
         ),
-        ("retry_delay_exceeds_cap", gateway and other_free and _too_patient(turn, wait, policy)),
-        ("window_exhausted", left is not None and (left == 0 or wait > left)),
+        ("retry_delay_exceeds_cap", gateway and other_free and _too_patient(turn, whole, policy)),
+        ("window_exhausted", left is not None and (whole > left or late)),
         ("deadline", now_ms + wait >= turn.deadline_ms),
     )
     for why, holds in refusals:
@@ -213,11 +215,13 @@ def _exceeds_cap(turn: Turn, failure: Failure, last: Attempt, policy: Policy) ->
 
 def _too_patient(turn: Turn, wait: int, policy: Policy) -> bool:
     """Would a caller wait longer than allowed over the whole request, for whichever candidates?"""
-    refs = dict.fromkeys(
-        attempt.step.candidate.ref for attempt in turn.attempts if isinstance(attempt.step, Wait)
-    )
+    refs = {attempt.step.candidate.ref for attempt in turn.attempts if isinstance(attempt.step, Call)}
     waited = sum(waited_ms(turn, Candidate(ref)) for ref in refs)
     return waited + wait > policy.recovery.gateway_max_wait_ms
+
+
+def _called(attempt: Attempt, ref: ModelRef) -> bool:
+    return isinstance(attempt.step, Call) and attempt.step.candidate.ref == ref
 
 
 def _is_rotated(made: Sequence[Attempt], last: Attempt) -> bool:
