@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from standby.wires import thinking
-from standby.wires.chat_parts import messages
-from standby.wires.common import CacheMark, Dialect, OutputFormat, Request, Tool, ToolChoice
-from standby.wires.flavor import Flavor, Rendered, Scribe
+from standby.wires.chat_parts import cache_member, messages
+from standby.wires.common import Dialect, OutputFormat, Request, Tool, ToolChoice
+from standby.wires.flavor import Flavor, Rendered, Scribe, present
 
 DEFAULT = Flavor()
 
@@ -43,7 +43,7 @@ def render_request(request: Request, model: str, *, stream: bool, dialect: Flavo
     if request.output is not None:
         body["response_format"] = _output(request.output)
     _thinking(scribe, body)
-    body.update((name, value) for name, value in scribe.extras(request.extras).items() if name not in body)
+    scribe.merge(body)
     if stream:
         body["stream"] = True
         _stream_options(scribe, body)
@@ -119,15 +119,8 @@ def _reasoning(level: str | None, budget: int | None, include: bool | None) -> d
 def _output(output: OutputFormat) -> dict[str, Any]:
     if output.kind != "json_schema":
         return {"type": output.kind}
-    schema: dict[str, Any] = {"name": output.name or "answer"}
-    for name, value in (
-        ("description", output.description),
-        ("schema", output.schema),
-        ("strict", output.strict),
-    ):
-        if value is not None:
-            schema[name] = value
-    return {"type": "json_schema", "json_schema": schema}
+    told = present(description=output.description, schema=output.schema, strict=output.strict)
+    return {"type": "json_schema", "json_schema": {"name": output.name or "answer", **told}}
 
 
 def _tools(scribe: Scribe, body: dict[str, Any]) -> None:
@@ -144,16 +137,9 @@ def _tools(scribe: Scribe, body: dict[str, Any]) -> None:
 def _tool(scribe: Scribe, tool: Tool) -> dict[str, Any] | None:
     extras = dict(scribe.extras(tool.extras, "tools[].")) if tool.kind == "function" or scribe.own else {}
     if tool.kind == "function":
-        inner: dict[str, Any] = {"name": tool.name}
-        for name, value in (
-            ("description", tool.description),
-            ("parameters", tool.parameters),
-            ("strict", tool.strict),
-        ):
-            if value is not None:
-                inner[name] = value
-        inner.update(extras.pop("function", {}))
-        return {"type": "function", "function": inner, **_mark(scribe, tool.cache), **extras}
+        told = present(description=tool.description, parameters=tool.parameters, strict=tool.strict)
+        inner = {"name": tool.name, **told, **extras.pop("function", {})}
+        return {"type": "function", "function": inner, **cache_member(scribe, tool.cache), **extras}
     if not scribe.own:
         scribe.drop(f"tools[{tool.kind}]")
         return None
@@ -165,15 +151,6 @@ def _tool(scribe: Scribe, tool: Tool) -> dict[str, Any] | None:
             **extras,
         }
     return {"type": tool.kind, **extras}
-
-
-def _mark(scribe: Scribe, mark: CacheMark | None) -> dict[str, Any]:
-    if mark is None:
-        return {}
-    if not scribe.flavor.cache_control:
-        scribe.drop("cache_control")
-        return {}
-    return {"cache_control": {"type": mark.kind, **({"ttl": mark.ttl} if mark.ttl else {})}}
 
 
 def _choice(scribe: Scribe, choice: ToolChoice, tools: list[dict[str, Any]]) -> Any:

@@ -1,4 +1,4 @@
-"""Law: a Chat Completions stream, however a vendor bends it, is read as the same chunks; what is no answer is a fault."""
+"""Law: a Chat Completions stream, however a vendor bends it, is read as the same chunks, or is a fault."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ class StreamParser(EventStreamParser):
 
     def _delta(self, delta: Delta, choice: Choice, at: int, chunks: list[Chunk]) -> None:
         if reasoning := delta.reasoning_content or delta.reasoning:
-            chunks.append(ThinkingDelta(reasoning, choice=at))
+            chunks.append(ThinkingDelta(reasoning, choice=at, vendor=Dialect.CHAT))
         if delta.content:
             self._spoke = True
             chunks.append(TextDelta(delta.content, 0, _value(choice.logprobs), at))
@@ -148,10 +148,7 @@ class _Calls:
         return ToolCallDelta(place, call.id if new else None, name if new else None, arguments, choice=choice)
 
     def _place(self, call: Call) -> tuple[int, bool]:
-        if call.index is None:
-            known = len(self._ids) - 1
-        else:
-            known = self._places.get(call.index, -1)
+        known = len(self._ids) - 1 if call.index is None else self._places.get(call.index, -1)
         if known >= 0 and (not call.id or self._ids[known] in {call.id, None}):
             if call.id and self._ids[known] is None:
                 self._ids[known] = call.id

@@ -1,11 +1,65 @@
-"""Law: the neutral request, response, chunk and usage: complete, so that a new protocol needs no change here (SPEC 2)."""
+"""Law: the neutral request, response, chunk and usage are complete: a new protocol needs no change here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
-Json = Any
+from standby.wires.content import (
+    Audio,
+    CacheMark,
+    Document,
+    Image,
+    Json,
+    Message,
+    Part,
+    RawPart,
+    RefusalPart,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
+
+__all__ = [
+    "EMPTY",
+    "Audio",
+    "CacheMark",
+    "Chunk",
+    "Dialect",
+    "Document",
+    "Ended",
+    "FinishReason",
+    "Finished",
+    "Frame",
+    "Image",
+    "Json",
+    "Message",
+    "OutputFormat",
+    "Part",
+    "RawDelta",
+    "RawPart",
+    "RefusalDelta",
+    "RefusalPart",
+    "Request",
+    "Response",
+    "Role",
+    "Started",
+    "Text",
+    "TextDelta",
+    "Thinking",
+    "ThinkingAsk",
+    "ThinkingDelta",
+    "Tool",
+    "ToolCallDelta",
+    "ToolChoice",
+    "ToolResult",
+    "ToolUse",
+    "Usage",
+    "UsageReport",
+    "Whole",
+]
+
 EMPTY: Mapping[str, Json] = {}
 
 
@@ -19,144 +73,7 @@ class Dialect(StrEnum):
     OLLAMA = "ollama"
 
 
-# --- content -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CacheMark:
-    """A cache marker behind the part it stands on (Anthropic `cache_control`)."""
-
-    kind: str = "ephemeral"
-    ttl: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Plain text."""
-
-    text: str
-    cache: CacheMark | None = None
-    citations: tuple[Json, ...] = ()
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """An image: base64 data with its media type, or a URL, or a file id of the vendor."""
-
-    media_type: str | None = None
-    data: str | None = None
-    url: str | None = None
-    file_id: str | None = None
-    detail: str | None = None
-    cache: CacheMark | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document (PDF or text): base64, plain text, URL or file id."""
-
-    media_type: str | None = None
-    data: str | None = None
-    text: str | None = None
-    url: str | None = None
-    file_id: str | None = None
-    title: str | None = None
-    context: str | None = None
-    cache: CacheMark | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Audio:
-    """Audio input or output, base64."""
-
-    format: str | None = None
-    data: str | None = None
-    id: str | None = None
-    transcript: str | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Thinking:
-    """Reasoning text. A signature binds it to the vendor (and account) that made it."""
-
-    text: str = ""
-    signature: str | None = None
-    redacted: str | None = None
-    """Opaque reasoning (Anthropic redacted_thinking data, OpenAI encrypted_content)."""
-    vendor: str = ""
-    """The protocol that made it: kept within a vendor, dropped or converted across."""
-    id: str | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUse:
-    """The model asks for a tool. `arguments` is the JSON text as the model wrote it."""
-
-    id: str
-    name: str
-    arguments: str = "{}"
-    signature: str | None = None
-    """Google's thoughtSignature on a function call."""
-    cache: CacheMark | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool gave back; parts may be text, images, documents."""
-
-    tool_use_id: str
-    parts: tuple["Part", ...] = ()
-    is_error: bool = False
-    name: str | None = None
-    cache: CacheMark | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalPart:
-    """The model's own words of refusal, as a part."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RawPart:
-    """A part that only its own protocol understands; survives a round trip within it."""
-
-    protocol: str
-    value: Json
-
-
-Part = Text | Image | Document | Audio | Thinking | ToolUse | ToolResult | RefusalPart | RawPart
-
-
-class Role(StrEnum):
-    """Who speaks."""
-
-    SYSTEM = "system"
-    DEVELOPER = "developer"
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message; system and developer messages stay where they stood."""
-
-    role: Role
-    parts: tuple[Part, ...]
-    name: str | None = None
-    extras: Mapping[str, Json] = field(default_factory=dict)
-
-
-# --- request -----------------------------------------------------------------------------------------------------------
+# --- request ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +163,7 @@ class Request:
     """Members of the caller's protocol without a neutral place; rendered only into the same protocol."""
 
 
-# --- response ----------------------------------------------------------------------------------------------------------
+# --- response ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +176,7 @@ class Usage:
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     total_tokens: int | None = None
-    extras: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    extras: Mapping[str, Json] = field(default_factory=dict)
     """Counters without a neutral place, by the protocol that told them."""
 
     def plus(self, other: "Usage") -> "Usage":
@@ -318,7 +235,7 @@ class Response:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-# --- chunks: what a provider yields ---------------------------------------------------------------------------------------
+# --- chunks: what a provider yields ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +268,8 @@ class ThinkingDelta:
     redacted: str | None = None
     id: str | None = None
     choice: int = 0
+    vendor: str = ""
+    """The protocol that made it: a signature is shown only to callers of the same one."""
 
 
 @dataclass(frozen=True, slots=True)

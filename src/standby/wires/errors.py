@@ -1,11 +1,11 @@
-"""Law: what goes wrong on a wire has one name inside, and is told in the called protocol's own words outside (SPEC 6)."""
+"""Law: what goes wrong on a wire has one name inside, and outside is told in the called protocol's words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from standby.core.reasons import FailureReason
-from standby.wires.common import Chunk, Dialect, Frame
+from standby.wires.common import Chunk, Frame
 
 
 class WireError(Exception):
@@ -91,11 +91,6 @@ MESSAGES_ERRORS: Mapping[FailureReason, ErrorName] = {
 }
 """Anthropic's names: no codes; the type says it all."""
 
-ERRORS: Mapping[Dialect, Mapping[FailureReason, ErrorName]] = {
-    Dialect.CHAT: CHAT_ERRORS,
-    Dialect.MESSAGES: MESSAGES_ERRORS,
-}
-
 CHAT_TYPES: Mapping[int, str] = {
     401: "authentication_error",
     402: "insufficient_quota",
@@ -146,7 +141,7 @@ def messages_error(
     param: str | None = None,
     standby: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The body of an Anthropic error. The protocol has neither code nor param: the parameter is named in the message."""
+    """The body of an Anthropic error. The protocol has no `param`: it is named in the message."""
     text = f"{param}: {message}" if param and not message.startswith(param) else message
     error: dict[str, Any] = {"type": type or type_for(status, MESSAGES_TYPES, "api_error"), "message": text}
     if code:

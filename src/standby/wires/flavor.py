@@ -70,6 +70,14 @@ class Scribe:
             self.drop(f"{place}{name}")
         return {}
 
+    def merge(self, body: dict[str, Any]) -> None:
+        """Put the request's extras into the body; what is rendered goes before, member by member."""
+        for name, value in self.extras(self.request.extras).items():
+            if name not in body:
+                body[name] = value
+            elif isinstance(value, Mapping) and isinstance(body[name], dict):
+                body[name] = {**value, **body[name]}
+
     def foreign_file(self, what: str) -> None:
         """Refuse a file id of another vendor. Raises RequestRejected."""
         if self.request.protocol not in {"", self.protocol}:
@@ -85,3 +93,8 @@ class Scribe:
             del body[name]
             self.drop(name)
         return Rendered(body, tuple(self.left_out))
+
+
+def present(**members: Json) -> dict[str, Json]:
+    """The members that have a value."""
+    return {name: value for name, value in members.items() if value is not None}

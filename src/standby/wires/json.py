@@ -1,4 +1,4 @@
-"""Law: JSON in and out of the wires is fast where it is clean, tolerant of bad Unicode, and never fails with a surprise."""
+"""Law: JSON in and out of the wires is fast where it is clean, and bad Unicode never fails with a surprise."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Law: neutral messages become alternating Anthropic turns; system texts stand in front unless the vendor takes them in place."""
+"""Law: neutral messages become alternating Anthropic turns, with the system texts in front."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Law: a neutral request becomes one Anthropic Messages body; what that cannot express is listed, or refused (SPEC 2)."""
+"""Law: a neutral request becomes one Anthropic Messages body; what that cannot express is listed or refused."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def render_request(request: Request, model: str, *, stream: bool, dialect: Flavo
     _tools(scribe, body)
     _thinking(scribe, body)
     _scalars(scribe, body)
-    body.update((name, value) for name, value in scribe.extras(request.extras).items() if name not in body)
+    scribe.merge(body)
     if stream:
         body["stream"] = True
     return scribe.finish(body)
@@ -85,7 +85,7 @@ def _scalars(scribe: Scribe, body: dict[str, Any]) -> None:
 
 
 def _sampling(scribe: Scribe, body: dict[str, Any]) -> None:
-    """Temperature and its kin. A caller of another protocol does not know that thinking forbids them, nor that 1 is the top."""
+    """Temperature and its kin. Callers of other protocols do not know that thinking forbids them, or that 1 is the top."""
     request = scribe.request
     thinks = body.get("thinking", {}).get("type") in {"enabled", "adaptive"} and not scribe.own
     for name in ("temperature", "top_p", "top_k"):

@@ -1,4 +1,4 @@
-"""Law: a Messages stream is read block by block; without `message_stop` it is not whole, and an `error` event is a fault."""
+"""Law: a Messages stream is read block by block; only `message_stop` makes it whole."""
 
 from typing import Any
 
@@ -96,9 +96,9 @@ class StreamParser(EventStreamParser):
                 chunks.append(ToolCallDelta(index, arguments=delta.partial_json))
         elif kind == "thinking_delta":
             if delta.thinking:
-                chunks.append(ThinkingDelta(delta.thinking, index))
+                chunks.append(ThinkingDelta(delta.thinking, index, vendor=Dialect.MESSAGES))
         elif kind == "signature_delta":
-            chunks.append(ThinkingDelta("", index, delta.signature))
+            chunks.append(ThinkingDelta("", index, delta.signature, vendor=Dialect.MESSAGES))
         else:
             chunks.append(RawDelta(Dialect.MESSAGES, "content_block_delta", decode(event.data)))
 
@@ -109,9 +109,8 @@ class StreamParser(EventStreamParser):
         elif kind == "content_block_start":
             self._block(index, value, chunks)
         elif kind == "content_block_stop":
-            if index in self._raw:
-                self._raw.discard(index)
-                chunks.append(RawDelta(Dialect.MESSAGES, kind, value))
+            self._raw.discard(index)
+            chunks.append(RawDelta(Dialect.MESSAGES, kind, value))
         elif kind == "message_delta":
             self._finish(value, chunks)
         elif kind == "message_stop":
@@ -129,15 +128,14 @@ class StreamParser(EventStreamParser):
         block = _dict(value.get("content_block"))
         match block.get("type"):
             case "text":
-                if text := _text(block.get("text")):
-                    self._spoke = True
-                    chunks.append(TextDelta(text, index))
+                text = _text(block.get("text"))
+                self._spoke = self._spoke or bool(text)
+                chunks.append(TextDelta(text, index))  # blank as a rule: it says that the block began
             case "thinking":
                 text, signature = _text(block.get("thinking")), _text(block.get("signature"))
-                if text or signature:
-                    chunks.append(ThinkingDelta(text, index, signature or None))
+                chunks.append(ThinkingDelta(text, index, signature or None, vendor=Dialect.MESSAGES))
             case "redacted_thinking":
-                chunks.append(ThinkingDelta("", index, redacted=_text(block.get("data"))))
+                chunks.append(ThinkingDelta("", index, redacted=_text(block.get("data")), vendor=Dialect.MESSAGES))
             case "tool_use":
                 self._spoke = True
                 given = encode(block["input"]).decode("utf-8") if block.get("input") else ""

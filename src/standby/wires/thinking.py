@@ -1,4 +1,4 @@
-"""Law: a thinking level, an effort and a token budget say the same thing in three dialects; the tables here translate."""
+"""Law: a thinking level, an effort and a token budget say the same thing; the tables here translate."""
 
 from collections.abc import Mapping
 

@@ -47,7 +47,7 @@ def to_chat(usage: Usage) -> dict[str, Any]:
     put, out = usage.input_tokens or 0, usage.output_tokens or 0
     body: dict[str, Any] = {"prompt_tokens": put, "completion_tokens": out}
     body["total_tokens"] = put + out if usage.total_tokens is None else usage.total_tokens
-    body.update(usage.extras.get(Dialect.CHAT, {}))
+    body.update(_part(usage.extras.get(Dialect.CHAT)))
     _details(
         body,
         "prompt_tokens_details",
@@ -90,7 +90,7 @@ def from_messages(told: Any, before: Usage | None = None) -> Usage | None:
 def to_messages(usage: Usage) -> dict[str, Any]:
     """The `usage` of a Messages answer."""
     read, write = usage.cache_read_tokens, usage.cache_write_tokens
-    body: dict[str, Any] = dict(usage.extras.get(Dialect.MESSAGES, {}))
+    body: dict[str, Any] = dict(_part(usage.extras.get(Dialect.MESSAGES)))
     body["input_tokens"] = max(0, (usage.input_tokens or 0) - (read or 0) - (write or 0))
     body["output_tokens"] = usage.output_tokens or 0
     if read is not None:
