@@ -1,5 +1,4 @@
-"""Run as a program: processes that race, that are killed, that forget to close. Forks only before a store is
-open."""
+"""Run as a program: processes that race, that are killed, that forget to close. Forks come before stores."""
 
 import asyncio
 import json

@@ -1,5 +1,4 @@
-"""A disk that fails at any operation loses nothing that was acknowledged, and the error is ours (RELIABILITY
-4c, R7)."""
+"""A disk that fails at any operation loses nothing that was acknowledged, and the error is ours (R7)."""
 
 import os
 import random

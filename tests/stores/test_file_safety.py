@@ -1,5 +1,4 @@
-"""Files are private, local, nobody's link; what cannot be used is refused with the way out (RELIABILITY 3,
-I25, I26)."""
+"""Files are private, local, nobody's link; what cannot be used is refused with the way out (I25, I26)."""
 
 import os
 import stat
@@ -160,14 +159,14 @@ async def test_a_newer_schema_is_refused(tmp_path: Path, clock: HandClock) -> No
 @pytest.mark.asyncio
 async def test_the_connection_is_set_as_it_must_be(agent_file: Path, clock: HandClock) -> None:
     store = await SqliteAuthStore.open(agent_file, clock=clock)
-    names = ("synchronous", "secure_delete", "mmap_size", "journal_mode", "busy_timeout", "trusted_schema")
+    names = ("synchronous", "secure_delete", "mmap_size", "journal_mode", "busy_timeout", "temp_store")
 
     def ask() -> list[object]:
         connection = store._file._database.connection()
         return [connection.pragma(name) for name in names]
 
     found = await store._writer.run(ask)
-    assert found == [2, 1, 0, "wal", 2000, 0]
+    assert found == [2, 1, 0, "wal", 2000, 2]
     await store.close()
 
 

@@ -1,5 +1,4 @@
-"""Whatever stands in a row: it never raises, spoils only itself, and what is understood stays legal (I30,
-R10)."""
+"""Whatever stands in a row: it never raises, spoils only itself, and what is understood stays legal (I30)."""
 
 import contextlib
 import json

@@ -1,5 +1,4 @@
-"""Uses are written lazily, changes of others are seen by polling, a thread ends when it should (SPEC 5,
-RELIABILITY R1)."""
+"""Uses are written lazily, changes of others are seen by polling, a thread ends when it should (R1)."""
 
 import asyncio
 import threading
@@ -17,6 +16,7 @@ from standby.errors import StoreUnavailable
 from standby.stores.overlay import MAX_HELD
 from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.stores.sqlite_machine import SqliteMachineStore
+from standby.stores.writer import Writer
 
 pytestmark = pytest.mark.asyncio
 
@@ -179,3 +179,62 @@ async def test_a_lock_held_by_another_process_is_waited_for_off_the_loop(agent_f
     await write
     assert store.snapshot().health["a:1"].error_count == 1
     await store.close()
+
+
+async def test_a_caller_whose_loop_is_gone_harms_nobody(agent_file: Path, clock: HandClock) -> None:
+    store = await SqliteAuthStore.open(agent_file, clock=clock)
+    gate = threading.Event()
+    blocking = asyncio.create_task(store._writer.run(gate.wait))
+    await asyncio.sleep(0)
+
+    def leave() -> None:
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(store.put(key()))
+        loop.run_until_complete(asyncio.sleep(0))
+        task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+    await asyncio.to_thread(leave)
+    gate.set()
+    await blocking
+    await store.flush()
+    assert set(store.snapshot().credentials) == {"openai:manual"}
+    await store.close()
+
+
+async def test_the_thread_outlives_a_fault_of_its_housekeeping(caplog: pytest.LogCaptureFixture) -> None:
+    ticked = threading.Event()
+
+    def bad() -> None:
+        ticked.set()
+        raise ZeroDivisionError("sk-canary")
+
+    writer = Writer("bad", bad, lambda: None)
+    await asyncio.to_thread(ticked.wait, 30)
+    assert await writer.run(lambda: 7) == 7
+    await writer.close()
+    assert "ZeroDivisionError" in caplog.text
+    assert "canary" not in caplog.text
+
+
+async def test_machine_state_that_is_gone_is_held_and_written_when_it_is_back(tmp_path: Path, clock: HandClock) -> None:
+    path, away = tmp_path / "m.sqlite", tmp_path / "away.sqlite"
+    route = RouteKey("a", "b")
+    store = await SqliteMachineStore.open(path, clock=clock)
+    await store._writer.run(store._file._database.drop)
+    path.rename(away)
+    await store.update_route(route, lambda health: replace(health, failures=health.failures + 1))
+    await store._writer.run(store._file.tick)
+    assert store.routes()[route].failures == 1
+    with pytest.raises(StoreUnavailable, match="gone"):
+        await store.set_meta("a", "b")
+    away.rename(path)
+    clock.now += 5_000
+    await store._writer.run(store._file.tick)
+    await store.close()
+    await store.update_route(route, lambda health: replace(health, failures=9))
+    assert store.routes()[route].failures == 9
+    again = await SqliteMachineStore.open(path, clock=clock)
+    assert again.routes()[route].failures == 1
+    await again.close()

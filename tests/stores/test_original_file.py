@@ -284,3 +284,25 @@ async def test_trouble_with_the_base_is_only_a_problem(
     await store.update_health("openai:manual", fail_once(), strict=True)
     assert store.snapshot().problems == ()
     await store.close()
+
+
+async def test_changes_of_the_base_are_seen(agent_file: Path, tmp_path: Path, clock: HandClock) -> None:
+    base = tmp_path / "state" / "openclaw.sqlite"
+    store = await SqliteAuthStore.open(agent_file, shared_base=base, clock=clock)
+    assert store.snapshot().credentials == {}
+    write_base(base, STORED, {})
+    await store._writer.run(store._file.tick)
+    assert store.snapshot().shared == {ME, "anthropic:manual", "google:manual"}
+    write_base(base, {"version": 1, "profiles": {}}, {})
+    await store._writer.run(store._file.tick)
+    assert store.snapshot().credentials == {}
+    await store.close()
+
+
+async def test_removing_from_a_corrupt_store_is_refused(agent_file: Path, clock: HandClock) -> None:
+    write_original(agent_file, store={"profiles": "none"})
+    store = await SqliteAuthStore.open(agent_file, clock=clock)
+    for attempt in (store.remove(ME), store.put(key())):
+        with pytest.raises(StoreUnavailable, match="nothing was written"):
+            await attempt
+    await store.close()

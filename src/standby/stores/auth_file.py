@@ -14,6 +14,7 @@ from standby.errors import StandbyError, StoreUnavailable
 from standby.stores.authdoc import (
     Document,
     StateRead,
+    StateReader,
     is_empty_state,
     newer,
     read_state,
@@ -77,6 +78,7 @@ class AuthFile:
         self._base = SharedBase(shared_base) if shared_base else None
         self._clock, self._shown = clock, shown
         self._read = _Read()
+        self._reader = StateReader()
         self._uses_base = False
         self._purge = False
         self._tried_ms = clock.monotonic_ms()
@@ -98,7 +100,7 @@ class AuthFile:
             store, state = STORE.text(connection), STATE.text(connection)
         problems: list[str] = []
         own, readable = _profiles(store, problems)
-        state_read = _state(state, self._clock.now_ms())
+        state_read = _state(state, self._reader, self._clock.now_ms())
         self._uses_base = self._base is not None and readable and not own
         base = self._base.read() if self._base and self._uses_base else None
         shared: Mapping[str, Credential] = {}
@@ -149,7 +151,7 @@ class AuthFile:
                 raise STATE.unusable(problem) from None
             if changed != document:
                 _write_state(connection, changed, now)
-        self._read = replace(self._read, state=read_state(changed, now))
+        self._read = replace(self._read, state=self._reader.read(changed, now))
         self._shown.show(self._read.snapshot(), written)
         if changed != document:
             self._trouble.end()
@@ -273,9 +275,9 @@ def _decoded(document: Document, problems: list[str]) -> tuple[Mapping[str, Cred
     return credentials, not bad
 
 
-def _state(text: object, now_ms: int) -> StateRead:
+def _state(text: object, reader: StateReader, now_ms: int) -> StateRead:
     try:
-        return read_state({} if text is None else parse_object(text), now_ms)
+        return reader.read({} if text is None else parse_object(text), now_ms)
     except BadRow as problem:
         return StateRead(problems=(f"the row 'primary' of {STATE.table} {problem}; it is left alone",))
 

@@ -1,10 +1,8 @@
-"""Law: the two JSON documents of an agent, as pure steps: read tolerantly, changed in one place, the rest
-kept."""
+"""Law: the two JSON documents of an agent: read tolerantly, changed in one place, all else kept."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from standby.core.values import HEALTHY, ProfileHealth
@@ -28,23 +26,38 @@ class StateRead:
     problems: tuple[str, ...] = ()
 
 
+class StateReader:
+    """Reads state documents; an entry that stands as it stood is not decoded again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Any, ProfileHealth, tuple[str, ...]]] = {}
+
+    def read(self, document: Mapping[str, Any], now_ms: int) -> StateRead:
+        """All that can be understood, and a sentence for each thing that cannot. Never raises."""
+        problems: list[str] = []
+        stats = _part(document, "usageStats", problems)
+        self._known = {profile_id: self._entry(profile_id, entry, now_ms) for profile_id, entry in stats.items()}
+        for profile_id, (_, _, notes) in self._known.items():
+            problems.extend(f"usage of {profile_id!r}: {note}" for note in notes)
+        return StateRead(
+            health={key: health for key, (_, health, _) in self._known.items() if health != HEALTHY},
+            order=_read_order(_part(document, "order", problems), problems),
+            last_good=_read_last_good(_part(document, "lastGood", problems), problems),
+            problems=tuple(problems),
+        )
+
+    def _entry(self, profile_id: str, entry: object, now_ms: int) -> tuple[Any, ProfileHealth, tuple[str, ...]]:
+        known = self._known.get(profile_id)
+        if known is not None and known[0] == entry:
+            return known
+        notes: list[str] = []
+        health = decode_health(entry, now_ms, notes.append)
+        return entry, health, tuple(notes)
+
+
 def read_state(document: Mapping[str, Any], now_ms: int) -> StateRead:
-    """Everything that can be understood, and a sentence for each thing that cannot. Never raises."""
-    problems: list[str] = []
-    health = {
-        profile_id: decode_health(entry, now_ms, partial(_tell, problems, profile_id))
-        for profile_id, entry in _part(document, "usageStats", problems).items()
-    }
-    return StateRead(
-        health={profile_id: value for profile_id, value in health.items() if value != HEALTHY},
-        order=_read_order(_part(document, "order", problems), problems),
-        last_good=_read_last_good(_part(document, "lastGood", problems), problems),
-        problems=tuple(problems),
-    )
-
-
-def _tell(problems: list[str], profile_id: str, text: str) -> None:
-    problems.append(f"usage of {profile_id!r}: {text}")
+    """One document, once. Never raises."""
+    return StateReader().read(document, now_ms)
 
 
 def _part(document: Mapping[str, Any], key: str, problems: list[str]) -> dict[str, Any]:
@@ -97,8 +110,7 @@ def _with(document: Mapping[str, Any], key: str, part: Mapping[str, Any]) -> Doc
 def with_pending(
     document: Mapping[str, Any], pending: Pending, shared: Mapping[str, ProfileHealth], now_ms: int
 ) -> Document:
-    """The state document with held changes and touches. Raises BadRow when a part cannot be changed
-    safely."""
+    """The state document with held changes and touches. Raises BadRow where that would lose something."""
     stats, last_good = mapping_in(document, "usageStats"), mapping_in(document, "lastGood")
     for profile_id in dict.fromkeys((*pending.held, *pending.touches)):
         stored = decode_health(stats[profile_id], now_ms, _unheard) if profile_id in stats else HEALTHY

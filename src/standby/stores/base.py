@@ -1,5 +1,4 @@
-"""Law: what the house asks of a store. Reads are snapshots in memory; each change is one atomic, idempotent
-update."""
+"""Law: what the house asks of a store: snapshots in memory to read, one atomic update to change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +19,7 @@ class AuthSnapshot:
     """Grows when anything below changes: views may be cached by it."""
     credentials: Mapping[str, Credential] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
-    """Ids that come from the original's machine-wide base: read only, their refresh tokens are not ours to
-    spend."""
+    """Ids from the original's machine-wide base: read only, their refresh tokens are not ours to spend."""
     health: Mapping[str, ProfileHealth] = field(default_factory=dict)
     order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     last_good: Mapping[str, str] = field(default_factory=dict)
@@ -49,8 +47,7 @@ class AuthStore(Protocol):
         StoreUnavailable instead and changes nothing."""
 
     def touch(self, profile_id: str, provider: str, now_ms: int) -> None:
-        """`lastUsed` and `lastGood`: visible at once in this process, flushed lazily (at most once per 10
-        s)."""
+        """`lastUsed` and `lastGood`: visible here at once, written lazily (at most once per 10 s)."""
 
     async def flush(self) -> None:
         """Write what `touch` left."""
@@ -109,8 +106,7 @@ class RefreshIntent:
 
 
 class MachineStore(Protocol):
-    """Port: what is Standby's alone on this machine: sessions, leases, route health, turns, refresh
-    intents."""
+    """Port: what is Standby's alone: sessions, leases, route health, recorded turns, refresh intents."""
 
     async def session(self, agent: str, key: str) -> Session | None:
         """One session, or None."""
@@ -126,8 +122,7 @@ class MachineStore(Protocol):
         """Remove a session."""
 
     async def acquire(self, name: str, owner: str, ttl_ms: int, now_ms: int) -> HeldLease | None:
-        """Take a lease if it is free, expired, or already held by `owner`; None when somebody else holds
-        it."""
+        """Take a lease that is free, expired, or `owner`'s already; None when somebody else holds it."""
 
     async def renew(self, lease: HeldLease, ttl_ms: int, now_ms: int) -> HeldLease | None:
         """Prolong; None when it was lost."""

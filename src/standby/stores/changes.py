@@ -9,8 +9,7 @@ from standby.stores.base import AuthSnapshot
 
 
 def touched(snapshot: AuthSnapshot, profile_id: str, provider: str, now_ms: int) -> AuthSnapshot:
-    """`lastUsed` (never earlier than it was) and `lastGood`; the same object when nothing changes (REFERENCE
-    2.4)."""
+    """`lastUsed` (never earlier than it was) and `lastGood`; the same object when nothing changes."""
     health = snapshot.health.get(profile_id, HEALTHY)
     last_used = max(health.last_used or 0, now_ms)
     if health.last_used == last_used and snapshot.last_good.get(provider) == profile_id:
@@ -35,7 +34,6 @@ def ordered_without(order: Mapping[str, tuple[str, ...]], profile_id: str) -> di
 
 
 def same_secrets(one: Credential, other: Credential) -> bool:
-    """Whether both hold the same generation of the same credential: what a compare-and-set compares (SPEC
-    15)."""
+    """Whether both are the same generation of one credential: what a compare-and-set compares (SPEC 15)."""
     mine = (one.profile_id, one.provider, one.kind, one.secret, one.refresh, one.ref)
     return mine == (other.profile_id, other.provider, other.kind, other.secret, other.refresh, other.ref)

@@ -1,5 +1,4 @@
-"""Law: a stored credential and its value say the same; what is not ours goes back as it came (REFERENCE
-2.1)."""
+"""Law: a stored credential and its value say the same; what is not ours goes back as it came."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,8 +48,7 @@ class _Reader:
         return Secret(value) if value else None
 
     def time(self, name: str) -> int | None:
-        """A number that can be a date; anything else stays in `raw` for who judges eligibility (REFERENCE
-        2.2)."""
+        """A number that can be a date; anything else stays in `raw`, for who judges eligibility."""
         value = self.entry.get(name)
         if not is_number(value) or abs(value) > MAX_EPOCH_MS:
             return None

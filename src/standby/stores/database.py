@@ -1,5 +1,4 @@
-"""Law: how a database is opened, how a change is made in it, and what its errors mean to an operator
-(RELIABILITY 3)."""
+"""Law: how a database is opened and changed, and what its errors mean to an operator (RELIABILITY 3)."""
 
 import os
 import threading
@@ -76,8 +75,7 @@ class Database:
         self._seen: int | None = None
 
     def prepare(self) -> bool:
-        """Create the file when it is missing; True when this made it. Raises Misconfigured,
-        StoreUnavailable."""
+        """Create the file if missing; True when this made it. Raises Misconfigured, StoreUnavailable."""
         make_private_folders(self.path.parent)
         check_local(self.path)
         made = create_private(self.path)
@@ -91,8 +89,7 @@ class Database:
             _until_free(lambda: self.connection().pragma("journal_mode", "wal"))
 
     def connection(self) -> apsw.Connection:
-        """The open connection. Raises Misconfigured (modes, owner, link, not a database),
-        StoreUnavailable."""
+        """The open connection. Raises Misconfigured (modes, owner, link, no database), StoreUnavailable."""
         if self._connection is None:
             self._connection = self._open()
         return self._connection
@@ -120,8 +117,7 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """SQLite's errors as StoreUnavailable; a connection that may have gone bad is dropped, to be opened
-        anew."""
+        """SQLite's errors as StoreUnavailable; a connection that may have gone bad is dropped."""
         try:
             yield
         except apsw.Error as error:
@@ -152,8 +148,7 @@ class Database:
                     connection.execute("COMMIT")
 
     def changed(self) -> bool:
-        """Whether another connection committed, or the file was exchanged, since the last call; True at
-        first."""
+        """Whether somebody else committed, or exchanged the file, since the last call; True at first."""
         self._follow_file()
         with self.errors():
             version = self.connection().pragma("data_version")
@@ -161,8 +156,7 @@ class Database:
         return bool(version != seen)
 
     def _follow_file(self) -> None:
-        """A restored backup is another file under our name: leave the old one, without touching what lies
-        beside it."""
+        """A restored backup is another file under our name: leave the old one, touch nothing beside it."""
         if self._connection is None:
             return
         try:
@@ -201,7 +195,8 @@ def _configure(connection: apsw.Connection, read_only: bool) -> None:
     connection.set_busy_timeout(BUSY_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    settings: dict[str, str | int] = {"mmap_size": 0}
+    # no page may reach a temporary file: it could hold a secret
+    settings: dict[str, str | int] = {"mmap_size": 0, "temp_store": "MEMORY"}
     if not read_only:
         settings |= {"synchronous": "FULL", "secure_delete": "ON", "journal_size_limit": JOURNAL_LIMIT}
     for name, value in settings.items():
@@ -228,8 +223,7 @@ def _quietly_close(connection: apsw.Connection | None) -> None:
 
 
 def _until_free(action: Callable[[], object]) -> None:
-    """Changing the journal mode does not wait for others by itself; when it cannot be done the old mode
-    serves too."""
+    """Changing the journal mode does not wait for others by itself; if it fails, the old mode serves."""
     pause = threading.Event()
     for _ in range(BUSY_MS // 20):
         try:

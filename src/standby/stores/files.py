@@ -1,5 +1,4 @@
-"""Law: a file that holds secrets is private to its owner, stands on a local disk, and is nobody's link (SPEC
-5)."""
+"""Law: a file that holds secrets is private to its owner, on a local disk, and nobody's link (SPEC 5)."""
 
 import os
 import stat
@@ -45,8 +44,7 @@ def make_private_folders(folder: Path) -> None:
 
 
 def create_private(path: Path) -> bool:
-    """Create an empty file 0600; False when one is there already. Never follows a link. Raises
-    StoreUnavailable."""
+    """Create an empty file 0600, through no link; False when one is there. Raises StoreUnavailable."""
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, FILE_MODE)
@@ -72,8 +70,7 @@ def status_of(path: Path) -> os.stat_result | None:
 
 
 def check_private(path: Path) -> os.stat_result | None:
-    """Refuse a link, a foreign owner and wide modes, as ssh does; None when there is no file. Raises
-    Misconfigured.
+    """Refuse a link, a foreign owner and wide modes, as ssh does. None without a file. Raises Misconfigured.
 
     Looks with `lstat` alone: opening and closing a database file here would drop SQLite's locks on it."""
     found = status_of(path)
@@ -96,8 +93,7 @@ def check_private(path: Path) -> os.stat_result | None:
 def check_database(path: Path) -> os.stat_result | None:
     """`check_private` for a database and what lies beside it.
 
-    What SQLite laid there while the database was write-protected is write-protected too, and would keep it
-    so."""
+    What SQLite laid there while the database was write-protected is so too, and would keep it so."""
     found = check_private(path)
     for suffix in COMPANIONS:
         companion = path.with_name(path.name + suffix)
@@ -121,8 +117,7 @@ def _mounts(table: str) -> Iterator[tuple[str, str]]:
 
 
 def filesystem_of(path: Path, table: str) -> str:
-    """The type of the file system that holds an absolute path, by a mount table in the form of
-    /proc/mounts."""
+    """The type of the file system that holds an absolute path, by a table like /proc/mounts."""
     best, kind = "", ""
     for point, name in _mounts(table):
         inside = path.is_relative_to(point)
@@ -132,8 +127,7 @@ def filesystem_of(path: Path, table: str) -> str:
 
 
 def check_local(path: Path, mounts: Path = MOUNTS) -> None:
-    """Refuse network and pass-through file systems; without a mount table nothing is known. Raises
-    Misconfigured."""
+    """Refuse network and pass-through file systems, where the system tells. Raises Misconfigured."""
     try:
         table = mounts.read_text(encoding="utf-8", errors="replace")
     except OSError:

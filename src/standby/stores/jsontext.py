@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 
 class BadRow(ValueError):
-    """A stored row is not what it should be. The text says what, and never quotes the row: it may hold
-    secrets."""
+    """A stored row is not what it should be. The text never quotes the row: it may hold secrets."""
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -16,8 +15,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _finite(text: str) -> float:
-    # 1e999 would come back as Infinity, which other readers of the file refuse: the largest number is kept
-    # instead
+    # 1e999 would be written back as Infinity, which other readers refuse: the largest number is kept
     limit = sys.float_info.max
     return max(-limit, min(limit, float(text)))
 
@@ -43,8 +41,7 @@ def render(value: Mapping[str, Any]) -> str:
 
 
 def mapping_in(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """A copy of the object under `key`; empty when absent or null. Raises BadRow when something else stands
-    there."""
+    """A copy of the object under `key`; empty when absent or null. Raises BadRow for anything else."""
     value = document.get(key)
     if value is None:
         return {}

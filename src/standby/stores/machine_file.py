@@ -1,5 +1,4 @@
-"""Law: all work on `standby.sqlite`, as it is done in the file's one thread; each change is one
-transaction."""
+"""Law: all work on `standby.sqlite` is done in the file's one thread; each change is one transaction."""
 
 import dataclasses
 import logging
@@ -274,8 +273,7 @@ def _next_fence(connection: apsw.Connection) -> int:
 
 
 def _shorten(connection: apsw.Connection, name: str, until_ms: int, latest_ms: int) -> None:
-    """After the wall clock was set back a lease would last too long: one term from now on is enough for its
-    holder."""
+    """After the clock was set back a lease would last too long: one term from now is enough."""
     if until_ms > latest_ms:
         connection.execute("UPDATE leases SET until = ? WHERE name = ?", (latest_ms, name))
 

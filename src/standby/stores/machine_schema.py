@@ -1,5 +1,4 @@
-"""Law: the tables of `<state>/standby.sqlite`, which is Standby's alone; a newer schema is refused, never
-guessed at."""
+"""Law: the tables of `<state>/standby.sqlite`, Standby's alone; a newer schema is refused."""
 
 import apsw
 

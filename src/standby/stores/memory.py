@@ -1,5 +1,4 @@
-"""Law: the two ports in memory, with the semantics of the real engines: for tests, the simulator and dry
-runs."""
+"""Law: the two ports in memory, with the semantics of the real engines."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,4 @@
-"""Law: what this process knows beyond the file is shown at once, written when possible, and never twice
-counted."""
+"""Law: what this process knows beyond the file is shown at once, written when possible, counted once."""
 
 import dataclasses
 import threading
@@ -87,8 +86,7 @@ NOTHING_WRITTEN = Pending()
 
 
 class Shown:
-    """The snapshot of this process: what was read, with what is not written yet. `current` is read without a
-    lock."""
+    """The snapshot of this process: what was read, with what is not written yet. `current` needs no lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -132,8 +130,7 @@ class Shown:
             self._held.drop(profile_id)
 
     def pending(self) -> Pending:
-        """What is to be written. Uses of shared profiles are not: they are not this agent's (REFERENCE
-        2.4)."""
+        """What is to be written. Uses of shared profiles are not this agent's to write."""
         with self._lock:
             own = {k: touch for k, touch in self._touches.items() if k not in self._read.shared}
             return Pending(own, self._held.taken())

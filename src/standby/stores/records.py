@@ -1,5 +1,4 @@
-"""Law: what is Standby's alone is JSON with the documented names; a record that cannot be read spoils only
-itself."""
+"""Law: Standby's own records carry the documented names; one that cannot be read spoils only itself."""
 
 import dataclasses
 import re
@@ -103,8 +102,7 @@ def _cut(value: object) -> object:
 
 
 def encode_turn(record: TurnRecord) -> str:
-    """Summary and steps as JSON, bounded: long texts are cut, then the last steps go (and `stepsLeftOut` says
-    so)."""
+    """Summary and steps as JSON, bounded: texts are cut, then the last steps go; `stepsLeftOut` tells."""
     steps: list[object] = [_cut(step) for step in record.steps[:MAX_STEPS]]
     document = {
         "summary": _cut(record.summary),

@@ -27,8 +27,7 @@ class BaseRead:
 
 
 class SharedBase:
-    """`<state>/state/openclaw.sqlite`; belongs to the thread that uses it. A missing file is an empty
-    base."""
+    """`<state>/state/openclaw.sqlite`; belongs to one thread. A missing file is an empty base."""
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, read_only=True)
@@ -41,8 +40,7 @@ class SharedBase:
             return True
 
     def read(self) -> BaseRead:
-        """Both documents. Never raises: what is wrong with the base is a problem, the agent works without
-        it."""
+        """Both documents. Never raises: the agent works without a base that has a problem."""
         if not self._database.path.exists():
             return BaseRead()
         problems: list[str] = []

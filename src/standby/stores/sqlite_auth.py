@@ -1,5 +1,4 @@
-"""Law: `AuthStore` over one agent's SQLite file; the event loop never waits for the disk (SPEC 5, RELIABILITY
-3)."""
+"""Law: `AuthStore` over one agent's SQLite file; the event loop never waits for the disk (SPEC 5)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,8 +28,8 @@ class SqliteAuthStore:
         file, read
         only and used while the agent has no profile of its own. `vfs` names an apsw VFS, for fault tests.
 
-        Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk),
-        StoreUnavailable."""
+        Raises StoreUnavailable, Misconfigured (open to others, foreign owner, link, no database, no local
+        disk)."""
         shown = Shown()
         file = AuthFile(path, shared_base, clock, shown, vfs=vfs)
         writer = Writer(path.parent.parent.name or path.name, file.tick, file.finish)

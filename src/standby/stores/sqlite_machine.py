@@ -1,5 +1,4 @@
-"""Law: `MachineStore` over `<state>/standby.sqlite`; the event loop never waits for the disk (SPEC 7,
-RELIABILITY 3)."""
+"""Law: `MachineStore` over `<state>/standby.sqlite`; the event loop never waits for the disk (SPEC 7)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

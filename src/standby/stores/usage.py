@@ -1,5 +1,4 @@
-"""Law: `usageStats` is untrusted on the way in, and changed only where it changed on the way out (SPEC 5,
-I30)."""
+"""Law: `usageStats` is untrusted on the way in, and changed only where it changed on the way out (I30)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
@@ -92,8 +91,7 @@ def _items(entry: Mapping[str, Any], name: str, note: Note) -> dict[str, Any]:
 
 
 def decode_health(entry: object, now_ms: int, note: Note) -> ProfileHealth:
-    """One entry of `usageStats`; what cannot be understood counts as absent and is told to `note`. Never
-    raises."""
+    """One entry of `usageStats`; what cannot be understood is absent and told to `note`. Never raises."""
     if not isinstance(entry, dict):
         note("is no object")
         return ProfileHealth()
@@ -150,8 +148,7 @@ def encode_health(entry: object, before: ProfileHealth, after: ProfileHealth) ->
 
 
 def _cut_ends(stored: dict[str, Any], after: ProfileHealth) -> None:
-    """An absurd end that was cut when it was read is written as it was cut: a later anchor must not prolong
-    it."""
+    """An absurd end that was cut when read is written as it was cut: a later anchor must not prolong it."""
     for ours, name in UNTIL.items():
         if is_number(stored.get(name)) and (until := getattr(after, ours)) is not None:
             stored[name] = until

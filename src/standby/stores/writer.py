@@ -1,5 +1,4 @@
-"""Law: one thread per database file does all its work, in order; a caller may leave, its write is
-finished."""
+"""Law: one thread per database file does all its work, in order; a caller may leave, its write is done."""
 
 import asyncio
 import atexit
