@@ -74,9 +74,7 @@ def parse(text: str, file: Path) -> Mapping[str, Any]:
         # the reader's exception carries the data read so far: secrets too, so it is not chained
         raise _syntax(text, str(error.args[0]), file) from None
     if not isinstance(data, dict):
-        raise Misconfigured(
-            f"{file}: line 1: the file must hold one object: {{ ... }}", file=str(file), line=1
-        )
+        raise Misconfigured(f"{file}: line 1: the file must hold one object: {{ ... }}", file=str(file), line=1)
     if count_keys_written(text) != _count(data):
         _refuse_repeated(text, file)
     return data
@@ -101,21 +99,18 @@ def _refuse_repeated(text: str, file: Path) -> None:
     ]
     if not found:
         return
-    told = "; ".join(
-        f"line {line}: {path} is already written on line {before}" for path, line, before in found
-    )
-    raise Misconfigured(
-        f"{file}: {told}: keep one of them", path=found[0][0], file=str(file), line=found[0][1]
-    )
+    told = "; ".join(f"line {line}: {path} is already written on line {before}" for path, line, before in found)
+    raise Misconfigured(f"{file}: {told}: keep one of them", path=found[0][0], file=str(file), line=found[0][1])
 
 
 def _syntax(text: str, message: str, file: Path) -> Misconfigured:
     near = _NEAR.search(message)
     offset = min(max(int(near.group(1)) - 1, 0), len(text)) if near else len(text)
+    if message.startswith("Extra"):
+        # told from the end of what was read, not from what is too much
+        offset += len(text[offset + 1 :]) - len(text[offset + 1 :].lstrip()) + 1
     line, column = line_column(text, offset)
-    return Misconfigured(
-        f"{file}: line {line}, column {column}: {_plain(message)}", file=str(file), line=line
-    )
+    return Misconfigured(f"{file}: line {line}, column {column}: {_plain(message)}", file=str(file), line=line)
 
 
 def _plain(message: str) -> str:

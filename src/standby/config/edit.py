@@ -149,18 +149,12 @@ def _insert(text: str, root: Node, parent: Node, rest: Path, value: Any) -> str:
     for step in reversed(rest[1:]):
         value = [value] if isinstance(step, int) else {step: value}
     step, layout = rest[0], Layout.of(text, root)
-    if isinstance(step, int) != (parent.kind == "array") or (
-        isinstance(step, int) and step > len(parent.items)
-    ):
+    if isinstance(step, int) != (parent.kind == "array") or (isinstance(step, int) and step > len(parent.items)):
         raise Misconfigured(f"there is no place {step!r} in this {parent.kind}")
     if isinstance(step, int) and step < len(parent.items):
         return _before(text, layout, parent, parent.items[step], value)
     spans = _children(parent)
-    return (
-        _after(text, layout, parent, spans[-1], step, value)
-        if spans
-        else _first(text, layout, parent, step, value)
-    )
+    return _after(text, layout, parent, spans[-1], step, value) if spans else _first(text, layout, parent, step, value)
 
 
 def _children(parent: Node) -> list[tuple[int, int]]:
@@ -180,14 +174,10 @@ def _before(text: str, layout: Layout, parent: Node, item: Node, value: Any) -> 
     spread = layout.spreads(parent)
     indent = layout.indent_at(item.start)
     gap = layout.newline + indent if spread else " "
-    return (
-        text[: item.start] + layout.value(value, indent, inline=not spread) + "," + gap + text[item.start :]
-    )
+    return text[: item.start] + layout.value(value, indent, inline=not spread) + "," + gap + text[item.start :]
 
 
-def _after(
-    text: str, layout: Layout, parent: Node, last: tuple[int, int], step: str | int, value: Any
-) -> str:
+def _after(text: str, layout: Layout, parent: Node, last: tuple[int, int], step: str | int, value: Any) -> str:
     """Behind what stands last: on a line of its own where that does, comments on its line stay with it."""
     start, end = last
     comma = comma_after(text, end)

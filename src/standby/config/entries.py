@@ -88,9 +88,7 @@ class Entries:
                 entries[identity] = self.entry(identity, settings, path, entries.get(identity))
         return entries
 
-    def entry(
-        self, identity: str, settings: ProviderSettings, path: Path, base: ProviderEntry | None
-    ) -> ProviderEntry:
+    def entry(self, identity: str, settings: ProviderSettings, path: Path, base: ProviderEntry | None) -> ProviderEntry:
         """One entry of the file."""
         api, problem = self.api(settings, path, base)
         key = self.key(identity, settings, path)
@@ -115,9 +113,7 @@ class Entries:
             problem=problem,
         )
 
-    def api(
-        self, settings: ProviderSettings, path: Path, base: ProviderEntry | None
-    ) -> tuple[str, str | None]:
+    def api(self, settings: ProviderSettings, path: Path, base: ProviderEntry | None) -> tuple[str, str | None]:
         """The protocol, and why it cannot be spoken, if so. Not written: the vendor's, else OpenAI chat."""
         from standby.config.schema import APIS, FOREIGN_APIS
 
@@ -129,9 +125,7 @@ class Entries:
             return settings.api, why
         if settings.api not in APIS:
             near = did_you_mean(nearest(settings.api, APIS, 1))
-            self.problems.error(
-                (*path, "api"), f"must be one of {', '.join(APIS)}, not {shown(settings.api)}{near}"
-            )
+            self.problems.error((*path, "api"), f"must be one of {', '.join(APIS)}, not {shown(settings.api)}{near}")
         return settings.api, None
 
     def api_of_host(self, host: str) -> str:
@@ -142,7 +136,7 @@ class Entries:
     def url(self, settings: ProviderSettings, path: Path, api: str, base: ProviderEntry | None) -> str:
         """The address, in one spelling."""
         if settings.base_url is None:
-            if base is None:
+            if base is None and not self.problems.told_below(path):
                 near = did_you_mean(nearest(str(path[-1]), self.vendors, 1))
                 self.problems.error(path, f"baseUrl is missing: only well-known providers need none{near}")
             return normal_base(api, base.base_url) if base else ""
@@ -176,9 +170,7 @@ class Entries:
                 self.problems.error(path, f"the environment variable {shown(value['id'])} is not set")
             return found or None
         else:
-            self.problems.warn(
-                path, "only keys from the environment are read here; others: standby models auth add"
-            )
+            self.problems.warn(path, "only keys from the environment are read here; others: standby models auth add")
         return None
 
     def headers(self, settings: ProviderSettings, path: Path) -> dict[str, Secret]:

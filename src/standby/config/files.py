@@ -34,9 +34,7 @@ def write_atomically(file: Path, text: str, *, before: str | None) -> None:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(target.parent):
             if read_text(target) != before:
-                raise Misconfigured(
-                    f"{file} was changed by another program meanwhile: try again", file=str(file)
-                )
+                raise Misconfigured(f"{file} was changed by another program meanwhile: try again", file=str(file))
             _replace(target, text)
     except OSError as error:
         raise Misconfigured(f"{file} cannot be written: {error.strerror}", file=str(file)) from None

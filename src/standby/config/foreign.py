@@ -18,19 +18,13 @@ AGENT = frozenset(
 ENTRY = AGENT | {"bindings", "contacts", "default", "description", "name"}
 """An agent only."""
 
-MODEL_OPTIONS = frozenset(
-    "agentRuntime codeMode contextTokens label params runtime streaming thinkingDefault".split()
-)
+MODEL_OPTIONS = frozenset("agentRuntime codeMode contextTokens label params runtime streaming thinkingDefault".split())
 """`agents.defaults.models.<ref>`."""
 
-DECLARED_MODEL = frozenset(
-    "api baseUrl compat contextTokens cost headers name params provider thinking".split()
-)
+DECLARED_MODEL = frozenset("api baseUrl compat contextTokens cost headers name params provider thinking".split())
 """`models.providers.<id>.models[]`."""
 
-PROVIDER = frozenset(
-    "auth authHeader contextWindow injectNumCtxForOpenAICompat maxTokens name region request".split()
-)
+PROVIDER = frozenset("auth authHeader contextWindow injectNumCtxForOpenAICompat maxTokens name region request".split())
 """`models.providers.<id>`."""
 
 GATEWAY = frozenset(

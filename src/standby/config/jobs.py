@@ -1,4 +1,4 @@
-"""Law: a job names its model as people write it: "default", blank and null inherit, `fallbacks: []` is strict."""
+"""Law: a job names its model as people write it: "default", blank and null inherit, an empty list is strict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

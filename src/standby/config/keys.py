@@ -5,10 +5,8 @@ import re
 from standby.errors import Misconfigured
 
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d"
-_ASSIGNMENT = re.compile(r"(?i)^(?:export\s+|set\s+|setx\s+|\$env:)?[A-Z][A-Z0-9_]{2,80}\s*[=:]\s*\S")
-_COMMAND = re.compile(
-    r"(?i)^\$?\s*(?:curl|wget|export|set|echo|pip|npm|npx|python3?|openclaw|standby|sudo|cat)\s"
-)
+_ASSIGNMENT = re.compile(r"(?i)^(?:export\s+|set\s+|setx\s+|\$env:)?[A-Z][A-Z0-9_]{2,80}(?:\s*=\s*[^\s=]|\s*:\s+\S)")
+_COMMAND = re.compile(r"(?i)^\$?\s*(?:curl|wget|export|set|echo|pip|npm|npx|python3?|openclaw|standby|sudo|cat)\s")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET)")
 _PLACEHOLDER = re.compile(
     r"(?i)(?:your|my|the)[-_ ]?(?:\w+[-_ ])?(?:api[-_ ]?)?(?:key|token)[-_ ]?(?:here)?|<.*>|x{6,}|sk-\.+"
@@ -58,12 +56,12 @@ def _fault(key: str) -> str | None:
     """What the text is instead of a key, with the remedy; None when it may be one."""
     if not key:
         return "it is empty: paste the key itself"
-    if _ASSIGNMENT.match(key) or _COMMAND.match(key):
-        return "it is a shell command or an assignment: paste only the part after the '=', without quotes"
     if key.lower().startswith(("bearer ", "authorization:", "x-api-key:")):
         return "it is a whole header: paste only the key, without the word before it"
     if key.startswith(("http://", "https://")):
         return "it is an address: paste the key; the address belongs in baseUrl"
+    if _ASSIGNMENT.match(key) or _COMMAND.match(key):
+        return "it is a shell command or an assignment: paste only the part after the '=', without quotes"
     if key[0] in _QUOTES or key[-1] in _QUOTES:
         return "it has quotes around it: paste it without them"
     return _unfit(key)

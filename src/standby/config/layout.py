@@ -102,9 +102,7 @@ class Layout:
         if not isinstance(value, dict | list | tuple) or not value:
             return json.dumps(list(value) if isinstance(value, tuple) else value)
         one_line = self._one_line(value)
-        short = (
-            isinstance(value, list | tuple) and len(one_line) + len(indent) <= _WIDTH and "{" not in one_line
-        )
+        short = isinstance(value, list | tuple) and len(one_line) + len(indent) <= _WIDTH and "{" not in one_line
         if inline or short:
             return one_line
         return self._spread(value, indent)
@@ -113,9 +111,7 @@ class Layout:
         if isinstance(value, dict):
             return (
                 "{"
-                + ", ".join(
-                    f"{self._plain_key(k)}: {self.value(v, '', inline=True)}" for k, v in value.items()
-                )
+                + ", ".join(f"{self._plain_key(k)}: {self.value(v, '', inline=True)}" for k, v in value.items())
                 + "}"
             )
         return "[" + ", ".join(self.value(item, "", inline=True) for item in value) + "]"

@@ -42,9 +42,7 @@ def load(
     if document is None and config_file:
         from standby.errors import Misconfigured
 
-        raise Misconfigured(
-            f"{file} does not exist: give another --config, or run `standby init`", file=str(file)
-        )
+        raise Misconfigured(f"{file} does not exist: give another --config, or run `standby init`", file=str(file))
     return _configured(state, file, document, env)
 
 
@@ -102,9 +100,7 @@ def _validated(data: Mapping[str, Any], problems: Problems, variables: Mapping[s
     return validated(Root, clean, data, problems)
 
 
-def _assembled(
-    root: Root, state: Path, document: Document, problems: Problems, variables: Mapping[str, str]
-) -> Config:
+def _assembled(root: Root, state: Path, document: Document, problems: Problems, variables: Mapping[str, str]) -> Config:
     from standby.config import resolve
     from standby.config.schema import AgentDefaults, Agents, Auth
 

@@ -54,9 +54,7 @@ def policy_of(root: Root, canonical: Callable[[str], str] = str) -> Policy:
     switches = _set(failover, _SWITCHES) if failover else {}
     return replace(
         preset,
-        cooldowns=_cooldowns(
-            preset.cooldowns, failover, root.auth.cooldowns if root.auth else None, canonical
-        ),
+        cooldowns=_cooldowns(preset.cooldowns, failover, root.auth.cooldowns if root.auth else None, canonical),
         recovery=_recovery(preset.recovery, failover, root.gateway),
         rotation=_rotation(preset.rotation, root.auth.cooldowns if root.auth else None),
         timeouts=_timeouts(preset.timeouts, root),
@@ -106,9 +104,7 @@ def _older_windows(older: Cooldowns, canonical: Callable[[str], str]) -> dict[st
         changes["auth_permanent_doubles"] = True
     if older.billing_backoff_hours_by_provider:
         by_provider = older.billing_backoff_hours_by_provider.items()
-        changes["billing_base_by_provider"] = {
-            canonical(name): round(hours * HOUR) for name, hours in by_provider
-        }
+        changes["billing_base_by_provider"] = {canonical(name): round(hours * HOUR) for name, hours in by_provider}
     return changes
 
 

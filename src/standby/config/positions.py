@@ -122,6 +122,18 @@ def offset_of(root: Node, path: Path) -> int:
     return offset
 
 
+def reachable(root: Node, path: Path) -> Path:
+    """The path without the steps that would lie inside a plain value (`model.primary` where `model` is a string)."""
+    node: Node | None = root
+    for length, step in enumerate(path):
+        if node is None:
+            break
+        if node.kind == "scalar":
+            return path[:length]
+        node = node.child(step)
+    return path
+
+
 def locate(text: str, path: Path) -> tuple[int, int]:
     """Line and column of a path, both from 1; of its nearest parent when it is not there."""
     return line_column(text, offset_of(tree(text), path))

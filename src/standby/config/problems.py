@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from standby.config.positions import Path, line_column, offset_of, tree, written
+from standby.config.positions import Path, line_column, offset_of, reachable, tree, written
 from standby.errors import Misconfigured
 from standby.redact import redact
 
@@ -44,6 +44,10 @@ class Problems:
         """The operator may want to know."""
         self.warnings.append(Problem(path, text))
 
+    def told_below(self, path: Path) -> bool:
+        """Whether a mistake inside this place is told already: it may be the cause of what looks wrong here."""
+        return any(known.path[: len(path)] == path for known in self.errors)
+
     def settle(self) -> tuple[str, ...]:
         """The warnings, by line. Raises Misconfigured with every mistake of the file."""
         if self.errors:
@@ -57,7 +61,7 @@ class Problems:
         root = tree(self.text)
         spots = [(offset_of(root, problem.path), problem) for problem in once]
         return [
-            Problem(problem.path, problem.text, line_column(self.text, offset)[0])
+            Problem(reachable(root, problem.path), problem.text, line_column(self.text, offset)[0])
             for offset, problem in sorted(spots, key=lambda spot: spot[0])
         ]
 

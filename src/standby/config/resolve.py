@@ -70,9 +70,7 @@ def aliases_of(
         if alias.lower() in INHERIT:
             problems.error(path, f"{shown(alias)} cannot be an alias: as a model it means the configured one")
         elif alias.lower() in folded:
-            problems.warn(
-                path, f"the alias {shown(alias)} is already given to {folded[alias.lower()]}, which keeps it"
-            )
+            problems.warn(path, f"the alias {shown(alias)} is already given to {folded[alias.lower()]}, which keeps it")
         else:
             aliases[alias] = folded[alias.lower()] = ref
     return aliases
@@ -102,9 +100,7 @@ def per_model(
     return PerModel(fallbacks, timeouts, bound)
 
 
-def _tell_cycles(
-    fallbacks: Mapping[ModelRef, Refs], keys: Mapping[str, ModelRef], problems: Problems
-) -> None:
+def _tell_cycles(fallbacks: Mapping[ModelRef, Refs], keys: Mapping[str, ModelRef], problems: Problems) -> None:
     spelled = {ref: key for key, ref in keys.items()}
     for cycle in cycles(fallbacks):
         way = " -> ".join(str(ref) for ref in (*cycle, cycle[0]))
@@ -153,9 +149,7 @@ def agent_settings(agent: Agent, references: References, path: Path) -> AgentSet
     subagents, heartbeat, runtime = agent.subagents, agent.heartbeat, agent.runtime
     return AgentSettings(
         model=model_setting(agent.model, references, (*path, "model")),
-        subagents=model_setting(
-            subagents.model if subagents else None, references, (*path, "subagents", "model")
-        ),
+        subagents=model_setting(subagents.model if subagents else None, references, (*path, "subagents", "model")),
         heartbeat=references.setting(heartbeat.model if heartbeat else None, (*path, "heartbeat", "model")),
         acp=bool(runtime and runtime.type == "acp"),
         locked=agent.model_selection_locked,
@@ -168,9 +162,7 @@ def default_settings(defaults: AgentDefaults, references: References) -> AgentSe
     subagents, heartbeat = defaults.subagents, defaults.heartbeat
     return AgentSettings(
         model=model_setting(defaults.model, references, (*path, "model")),
-        subagents=model_setting(
-            subagents.model if subagents else None, references, (*path, "subagents", "model")
-        ),
+        subagents=model_setting(subagents.model if subagents else None, references, (*path, "subagents", "model")),
         heartbeat=references.setting(heartbeat.model if heartbeat else None, (*path, "heartbeat", "model")),
     )
 
@@ -239,9 +231,7 @@ def profiles_of(auth: Auth, references: References) -> dict[str, ProfileEntry]:
     return found
 
 
-def orders_of(
-    auth: Auth, references: References, profiles: Mapping[str, ProfileEntry]
-) -> dict[str, tuple[str, ...]]:
+def orders_of(auth: Auth, references: References, profiles: Mapping[str, ProfileEntry]) -> dict[str, tuple[str, ...]]:
     """`auth.order` by canonical provider; a profile of another provider in it is told, and kept out."""
     found: dict[str, tuple[str, ...]] = {}
     for name, listed in (auth.order or {}).items():
@@ -254,9 +244,7 @@ def orders_of(
         for index, profile in enumerate(listed):
             owner = owner_of(profile, references, profiles)
             if owner not in (None, provider):
-                references.problems.warn(
-                    (*path, index), f"{shown(profile)} is of {owner}, not of {provider}: left out"
-                )
+                references.problems.warn((*path, index), f"{shown(profile)} is of {owner}, not of {provider}: left out")
             else:
                 kept.append(profile.strip())
         found[provider] = tuple(dict.fromkeys((*found.get(provider, ()), *kept)))
@@ -273,9 +261,7 @@ def _tell_unlisted(
         for name in order:
             near = () if name in profiles else nearest(name, mine, 1)
             if near and near[0] not in order:
-                problems.warn(
-                    ("auth", "order", provider), f"{shown(name)} is not in auth.profiles{did_you_mean(near)}"
-                )
+                problems.warn(("auth", "order", provider), f"{shown(name)} is not in auth.profiles{did_you_mean(near)}")
 
 
 def tell_unused(root: Root, problems: Problems) -> None:

@@ -80,9 +80,7 @@ class Walk:
         value = self.variable(name)
         if not value:
             state = "empty" if value == "" else "not set"
-            self.problems.error(
-                path, f"the environment variable {name} is {state}: set it, or take ${{{name}}} out"
-            )
+            self.problems.error(path, f"the environment variable {name} is {state}: set it, or take ${{{name}}} out")
             return "unset"
         return value
 
@@ -105,9 +103,7 @@ class Walk:
             )
             return
         names = near or nearest(key, fields) or (() if len(set(fields)) > 12 else sorted(fields))
-        self.problems.error(
-            here, f"unknown key{did_you_mean(names) if near or len(names) == 1 else _one_of(names)}"
-        )
+        self.problems.error(here, f"unknown key{did_you_mean(names) if near or len(names) == 1 else _one_of(names)}")
 
 
 def _one_of(names: Iterable[str]) -> str:
@@ -240,4 +236,4 @@ def _told(detail: ErrorDetails, raw: Any) -> str:
     if kind != "literal_error" or not isinstance(raw, str):
         return text
     choices = re.findall(r"'([^']+)'", context["expected"])
-    return f"{text}, not {shown(raw)}{did_you_mean(nearest(raw, choices, 1))}"
+    return f"{text}, not {shown(raw)}{did_you_mean(misspelt(raw, choices)[:1] or nearest(raw, choices, 1))}"

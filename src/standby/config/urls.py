@@ -43,9 +43,7 @@ def url_fault(url: str) -> str | None:
 
 def _host_fault(scheme: str, host: str) -> str | None:
     address = _address(host)
-    if host in _METADATA or (
-        address and (address.is_link_local or address.is_multicast or address.is_unspecified)
-    ):
+    if host in _METADATA or (address and (address.is_link_local or address.is_multicast or address.is_unspecified)):
         return "is an address of the machine's own network services: no provider answers there"
     if scheme == "http" and not is_loopback(host):
         return "must begin with https://: a key would travel in the clear (http is for this machine only)"

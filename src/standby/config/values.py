@@ -202,25 +202,19 @@ class Config:
         refs = self.default_chain(available)
         if not refs:
             return written
-        return replace(
-            written, primary=refs[0], fallbacks=refs[1:] if written.fallbacks is None else written.fallbacks
-        )
+        return replace(written, primary=refs[0], fallbacks=refs[1:] if written.fallbacks is None else written.fallbacks)
 
     def default_chain(self, available: Collection[str] = ()) -> tuple[ModelRef, ...]:
         """One model of each provider that can be called as it is: best known first, the file's own last."""
         having = {c.provider for c in (*self.environment_credentials, *self.inline_credentials)}
         having |= {self.canonical(provider) for provider in available}
         entries = sorted(self.providers.values(), key=lambda entry: entry.default_model is None)
-        ready = (
-            entry for entry in entries if entry.id in having or (entry.configured and not entry.needs_key)
-        )
+        ready = (entry for entry in entries if entry.id in having or (entry.configured and not entry.needs_key))
         return tuple(ref for ref in map(_first_model, ready) if ref)
 
     def resolve(self, text: str) -> ModelRef:
         """A model as a person names it: reference, alias, a plain name of one provider. Raises ValueError."""
-        return self._canonical_ref(
-            resolve_ref(self._spelled(text), self.aliases, self.known_models(), self._names())
-        )
+        return self._canonical_ref(resolve_ref(self._spelled(text), self.aliases, self.known_models(), self._names()))
 
     def known_models(self) -> tuple[ModelRef, ...]:
         """Every model that the configuration or a provider's defaults name."""
@@ -281,9 +275,7 @@ class Config:
 
     def profile_ids(self, provider: str) -> tuple[str, ...]:
         """`auth.profiles` of a provider: the base list where there is no explicit order (SPEC 5.1)."""
-        return tuple(
-            entry.id for entry in self.profiles.values() if entry.provider == self.canonical(provider)
-        )
+        return tuple(entry.id for entry in self.profiles.values() if entry.provider == self.canonical(provider))
 
     def order_warnings(self, known: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
         """Stale and left-out ids of `auth.order`, against the profiles that exist, by provider.
@@ -320,11 +312,7 @@ def _order_faults(provider: str, order: tuple[str, ...], known: tuple[str, ...])
     left = [name for name in known if name not in order]
     faults = []
     if stale:
-        faults.append(
-            f"auth.order.{provider} names profiles that do not exist: {', '.join(stale)}: take them out"
-        )
+        faults.append(f"auth.order.{provider} names profiles that do not exist: {', '.join(stale)}: take them out")
     if left:
-        faults.append(
-            f"auth.order.{provider} leaves out {', '.join(left)}: what an order does not list is not used"
-        )
+        faults.append(f"auth.order.{provider} leaves out {', '.join(left)}: what an order does not list is not used")
     return faults

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class ConfigWatcher:
     """Ticks when the file may have changed; None: the system's notices, else polling."""
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def changes(self) -> AsyncIterator[Config]:
+    async def changes(self) -> AsyncGenerator[Config, None]:
         """Every new valid configuration, until the caller stops listening."""
         file = self.config.file
         seen = await asyncio.to_thread(fingerprint, file)
@@ -74,7 +74,7 @@ class ConfigWatcher:
         return last
 
 
-async def file_signals(file: Path) -> AsyncIterator[None]:
+async def file_signals(file: Path) -> AsyncGenerator[None, None]:
     """Ticks from the system's notices for the folders of file and link target; without them, from a poll."""
     try:
         from watchfiles import awatch
@@ -97,9 +97,7 @@ def _folders(file: Path) -> set[Path]:
     return {file.parent, file.resolve().parent}
 
 
-async def polled(
-    file: Path, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> AsyncIterator[None]:
+async def polled(file: Path, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncGenerator[None, None]:
     """A tick for each change of the file's time, size or identity."""
     last = _stamp(file)
     while True:
