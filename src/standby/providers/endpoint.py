@@ -10,7 +10,7 @@ from standby.core.values import ProfileKind
 from standby.credentials import Credential, Secret
 from standby.errors import Misconfigured
 from standby.providers.base import Limits
-from standby.providers.registry import Vendor
+from standby.providers.registry import PLAIN, Vendor
 from standby.wires.common import Dialect
 from standby.wires.flavor import Flavor
 
@@ -78,25 +78,4 @@ def auth_headers(endpoint: Endpoint, credential: Credential | None) -> dict[str,
 
 def flavor_of(vendor: Vendor | None) -> Flavor:
     """How this vendor speaks its protocol; an unknown one gets what most compatible servers understand."""
-    if vendor is None:
-        return COMPATIBLE
-    return FLAVORS.get(vendor.id, COMPATIBLE)
-
-
-COMPATIBLE = Flavor(max_tokens="max_tokens", developer_role=False)
-FLAVORS: Mapping[str, Flavor] = {
-    "openai": Flavor(),
-    "anthropic": Flavor(),
-    "openrouter": Flavor(
-        max_tokens="max_tokens", developer_role=False, reasoning="reasoning", cache_control=True, top_k=True
-    ),
-    "github-models": Flavor(max_tokens="max_completion_tokens"),
-    "deepseek": Flavor(max_tokens="max_tokens", developer_role=False, reasoning=""),
-    "mistral": Flavor(
-        max_tokens="max_tokens",
-        developer_role=False,
-        reasoning="",
-        without=frozenset({"stream_options", "user", "store"}),
-    ),
-}
-"""Vendor id -> flavour; one line where a vendor differs."""
+    return PLAIN if vendor is None else vendor.flavor
