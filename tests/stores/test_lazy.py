@@ -210,7 +210,7 @@ async def test_the_thread_outlives_a_fault_of_its_housekeeping(caplog: pytest.Lo
         ticked.set()
         raise ZeroDivisionError("sk-canary")
 
-    writer = Writer("bad", bad, lambda: None)
+    writer = Writer("bad", HandClock(), bad, lambda: None)
     await asyncio.to_thread(ticked.wait, 30)
     assert await writer.run(lambda: 7) == 7
     await writer.close()

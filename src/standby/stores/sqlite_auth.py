@@ -32,7 +32,7 @@ class SqliteAuthStore:
         disk)."""
         shown = Shown()
         file = AuthFile(path, shared_base, clock, shown, vfs=vfs)
-        writer = Writer(path.parent.parent.name or path.name, file.tick, file.finish)
+        writer = Writer(path.parent.parent.name or path.name, clock, file.tick, file.finish)
         try:
             await writer.run(file.start)
         except BaseException:

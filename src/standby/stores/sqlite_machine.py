@@ -30,7 +30,7 @@ class SqliteMachineStore:
         Raises Misconfigured (open to others, foreign owner, link, not a database, not a local disk, a newer
         schema), StoreUnavailable."""
         file = MachineFile(path, clock, max_turns=max_turns, vfs=vfs)
-        writer = Writer("machine", file.tick, file.finish)
+        writer = Writer("machine", clock, file.tick, file.finish)
         try:
             await writer.run(file.start)
         except BaseException:

@@ -6,16 +6,16 @@ import logging
 import os
 import queue
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from standby.clock import Clock
 from standby.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-TICK_S = 0.25
+TICK_MS = 250
 """Changes of other processes are looked for this often."""
 EXIT_S = 3.0
 """A forgotten store is flushed at interpreter exit for at most so long."""
@@ -54,8 +54,9 @@ class _Job:
 class Writer:
     """The thread. `tick` runs between jobs and when idle, `last` once at the end; neither may raise."""
 
-    def __init__(self, name: str, tick: Callable[[], None], last: Callable[[], None]) -> None:
-        self._tick, self._last = tick, last
+    def __init__(self, name: str, clock: Clock, tick: Callable[[], None], last: Callable[[], None]) -> None:
+        self._clock, self._tick, self._last = clock, tick, last
+        self._ticked_ms = clock.monotonic_ms()
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = self._ended = False
@@ -83,25 +84,24 @@ class Writer:
             self._queue.put(job)
 
     def _work(self) -> None:
-        due = time.monotonic() + TICK_S
-        while True:
-            job = self._next(max(0.0, due - time.monotonic()))
+        while (job := self._next()) is not None:
             if isinstance(job, _Job):
                 job.perform()
-            elif job is None:
-                break
-            if time.monotonic() >= due:
+            if job is False or self._due_in_ms() <= 0:
                 self._safely(self._tick)
-                due = time.monotonic() + TICK_S
+                self._ticked_ms = self._clock.monotonic_ms()
         self._safely(self._last)
         with self._lock:
             self._ended = True
         for job in self._waiting:
             job.perform()
 
-    def _next(self, wait_s: float) -> _Job | bool | None:
+    def _due_in_ms(self) -> int:
+        return min(TICK_MS, TICK_MS - (self._clock.monotonic_ms() - self._ticked_ms))
+
+    def _next(self) -> _Job | bool | None:
         try:
-            return self._queue.get(timeout=wait_s)
+            return self._queue.get(timeout=max(0, self._due_in_ms()) / 1000)
         except queue.Empty:
             return False
 
