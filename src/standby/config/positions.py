@@ -141,7 +141,7 @@ def locate(text: str, path: Path) -> tuple[int, int]:
 
 def count_keys_written(text: str) -> int:
     """How many keys the text writes: each has one colon outside strings and comments."""
-    return sum(1 for found in _COLON.finditer(text) if found.group(1))
+    return _COLON.findall(text).count(":")
 
 
 def repeated(text: str) -> list[tuple[Path, int, int]]:
