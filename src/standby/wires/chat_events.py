@@ -6,7 +6,8 @@ import msgspec
 
 from standby.wires.json import BadJson, encode
 
-_NONE = msgspec.Raw()
+MORE = ("reasoning_details", "annotations", "audio", "images", "function_call")
+"""Members of a delta that only this protocol understands."""
 
 
 class Function(msgspec.Struct, gc=False):
@@ -32,28 +33,16 @@ class Delta(msgspec.Struct):
     reasoning: str | None = None
     refusal: str | None = None
     tool_calls: list[Call] | None = None
-    reasoning_details: msgspec.Raw = _NONE
-    annotations: msgspec.Raw = _NONE
-    audio: msgspec.Raw = _NONE
-    images: msgspec.Raw = _NONE
-    function_call: msgspec.Raw = _NONE
+    reasoning_details: Any = None
+    annotations: Any = None
+    audio: Any = None
+    images: Any = None
+    function_call: Any = None
 
     def more(self) -> dict[str, Any] | None:
         """The members that only this protocol understands."""
-        if (
-            self.reasoning_details is _NONE
-            and self.annotations is _NONE
-            and self.audio is _NONE
-            and self.images is _NONE
-            and self.function_call is _NONE
-        ):
-            return None
-        told = {}
-        for name in ("reasoning_details", "annotations", "audio", "images", "function_call"):
-            value = msgspec.json.decode(getattr(self, name)) if getattr(self, name) is not _NONE else None
-            if value:
-                told[name] = value
-        return told or None
+        told = (self.reasoning_details, self.annotations, self.audio, self.images, self.function_call)
+        return {name: value for name, value in zip(MORE, told, strict=True) if value} if any(told) else None
 
 
 class Choice(msgspec.Struct):
@@ -62,7 +51,7 @@ class Choice(msgspec.Struct):
     index: int | None = None
     delta: Delta | None = None
     finish_reason: str | None = None
-    logprobs: msgspec.Raw = _NONE
+    logprobs: Any = None
 
 
 class Event(msgspec.Struct):
@@ -71,8 +60,8 @@ class Event(msgspec.Struct):
     id: str | None = None
     model: str | None = None
     choices: list[Choice] | None = None
-    usage: msgspec.Raw = _NONE
-    error: msgspec.Raw = _NONE
+    usage: Any = None
+    error: Any = None
 
 
 def loosely(value: Any) -> Event | None:
@@ -84,13 +73,9 @@ def loosely(value: Any) -> Event | None:
         _text(value.get("id")),
         _text(value.get("model")),
         [_choice(item) for item in choices if isinstance(item, dict)] if isinstance(choices, list) else None,
-        _raw(value.get("usage")),
-        _raw(value.get("error")),
+        value.get("usage"),
+        value.get("error"),
     )
-
-
-def _raw(value: Any) -> msgspec.Raw:
-    return _NONE if value is None else msgspec.Raw(encode(value))
 
 
 def _text(value: Any) -> str | None:
@@ -107,7 +92,7 @@ def _choice(value: dict[str, Any]) -> Choice:
         _int(value.get("index")),
         _delta(delta) if isinstance(delta, dict) else None,
         _text(value.get("finish_reason")),
-        _raw(value.get("logprobs")),
+        value.get("logprobs"),
     )
 
 
@@ -124,7 +109,7 @@ def _delta(value: dict[str, Any]) -> Delta:
         _text(value.get("reasoning")),
         _text(value.get("refusal")),
         [_call(item) for item in calls if isinstance(item, dict)] if isinstance(calls, list) else None,
-        *(_raw(value.get(name)) for name in ("reasoning_details", "annotations", "audio", "images", "function_call")),
+        *(value.get(name) for name in MORE),
     )
 
 

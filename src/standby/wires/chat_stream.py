@@ -25,7 +25,6 @@ from standby.wires.sse import MAX_EVENT, SseEvent
 from standby.wires.stream import EventStreamParser, malformed
 
 _DECODER = msgspec.json.Decoder(Event)
-_ABSENT = frozenset({b"", b"null", b"{}", b"[]", b'""', b"false"})
 _DONE = b"[DONE]"
 
 
@@ -62,9 +61,9 @@ class StreamParser(EventStreamParser):
         self._take(told, event, chunks)
 
     def _take(self, told: Event, event: SseEvent, chunks: list[Chunk]) -> None:
-        if bytes(told.error) not in _ABSENT:
+        if told.error:
             raise StreamFault("error_event", "the provider reported an error in its stream", decode(event.data))
-        if told.choices is None and bytes(told.usage) in _ABSENT:
+        if told.choices is None and not told.usage:
             chunks.append(_unknown(event))
             return
         if not self._started:
@@ -72,7 +71,7 @@ class StreamParser(EventStreamParser):
             chunks.append(Started(told.id or "", told.model or ""))
         for choice in told.choices or ():
             self._choice(choice, event, chunks)
-        if bytes(told.usage) not in _ABSENT and (counted := usage.from_chat(decode(bytes(told.usage)))) is not None:
+        if told.usage and (counted := usage.from_chat(told.usage)) is not None:
             chunks.append(UsageReport(counted))
 
     def _choice(self, choice: Choice, event: SseEvent, chunks: list[Chunk]) -> None:
@@ -97,7 +96,7 @@ class StreamParser(EventStreamParser):
             chunks.append(ThinkingDelta(reasoning, choice=at, vendor=Dialect.CHAT))
         if delta.content:
             self._spoke = True
-            chunks.append(TextDelta(delta.content, 0, _value(choice.logprobs), at))
+            chunks.append(TextDelta(delta.content, 0, choice.logprobs, at))
         if delta.refusal:
             self._spoke = True
             chunks.append(RefusalDelta(delta.refusal, choice=at))
@@ -171,10 +170,6 @@ def _is_json(text: str) -> bool:
     except BadJson:
         return not text
     return True
-
-
-def _value(raw: msgspec.Raw) -> Any:
-    return None if bytes(raw) in _ABSENT else decode(bytes(raw))
 
 
 def _json_or_text(data: bytes) -> Any:

@@ -23,8 +23,6 @@ from standby.wires.json import BadJson, decode, decode_as, encode
 from standby.wires.sse import MAX_EVENT, SseEvent
 from standby.wires.stream import EventStreamParser, malformed
 
-_NONE = msgspec.Raw()
-
 
 class _Delta(msgspec.Struct, gc=False):
     type: str | None = None
@@ -40,7 +38,7 @@ class _Event(msgspec.Struct):
     type: str | None = None
     index: int | None = None
     delta: _Delta | None = None
-    error: msgspec.Raw = _NONE
+    error: Any = None
 
 
 _DECODER = msgspec.json.Decoder(_Event)
@@ -78,7 +76,7 @@ class StreamParser(EventStreamParser):
         kind = told.type or event.name
         if kind == "content_block_delta" and told.delta is not None:
             self._delta(told.index or 0, told.delta, event, chunks)
-        elif kind == "error" or bytes(told.error) not in {b"", b"null", b"{}"}:
+        elif kind == "error" or told.error:
             raise StreamFault("error_event", "the provider reported an error in its stream", decode(event.data))
         else:
             self._rare(kind, told.index or 0, event, chunks)
@@ -186,7 +184,7 @@ def _loosely(value: Any) -> _Event | None:
         _text(value.get("type")),
         index if isinstance(index, int) else None,
         msgspec.convert(told, _Delta) if told is not None else None,
-        _NONE if error is None else msgspec.Raw(encode(error)),
+        error,
     )
 
 

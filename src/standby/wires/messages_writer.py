@@ -178,11 +178,13 @@ class StreamRenderer:
         if chunk.redacted is not None:
             block = {"type": "redacted_thinking", "data": chunk.redacted}
             return self._block(("redacted", self._count), block) + self._close() if ours else b""
-        out = b""
+        if not ours and not chunk.text:
+            return b""
+        out = self._block(key, _BLOCKS["thinking"])
         if chunk.text:
-            out += self._block(key, _BLOCKS["thinking"]) + self._delta("thinking_delta", "thinking", chunk.text)
+            out += self._delta("thinking_delta", "thinking", chunk.text)
         if chunk.signature and ours:
-            out += self._block(key, _BLOCKS["thinking"]) + self._delta("signature_delta", "signature", chunk.signature)
+            out += self._delta("signature_delta", "signature", chunk.signature)
         return out
 
     def _raw(self, chunk: RawDelta) -> bytes:

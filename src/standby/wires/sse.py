@@ -1,7 +1,8 @@
 """Law: the same bytes give the same events however they were cut, and no event costs more than the cap."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_EVENT = 1 << 20
 """Bytes of one event, its lines and line ends included (RELIABILITY e)."""
@@ -10,13 +11,12 @@ _END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class SseEvent:
+class SseEvent(NamedTuple):
     """One event, or (with empty `data`) bytes that carry none: comments, blank lines, fields without data."""
 
     name: str
     data: bytes
-    raw: bytes = field(default=b"", repr=False)
+    raw: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,28 @@ class SseDecoder:
         """The events that these bytes complete. After an `Oversized` nothing comes any more."""
         if self._dead or not data:
             return []
+        if self._buffer or self._data or self._name or self._skip_lf or self._bom or b"\r" in data:
+            return self._general(data)
+        return self._usual(data)
+
+    def _usual(self, data: bytes) -> list[SseEvent | Oversized]:
+        """The short way for what nearly every provider sends: blocks of one data line, perhaps named, LF only."""
+        events: list[SseEvent | Oversized] = []
+        *blocks, rest = data.split(b"\n\n")
+        for block in blocks:
+            raw = block + b"\n\n"
+            name, line = b"", block
+            if block.startswith(b"event: "):
+                name, _, line = block[7:].partition(b"\n")
+            if line.startswith(b"data: ") and b"\n" not in line and len(raw) <= self._limit:
+                events.append(SseEvent(name.decode("utf-8", "replace"), line[6:], raw))
+            else:
+                events += self._general(raw)
+                if self._dead:
+                    return events
+        return events + self._general(rest) if rest else events
+
+    def _general(self, data: bytes) -> list[SseEvent | Oversized]:
         buffer = self._buffer
         buffer += data
         if self._skip_lf:
