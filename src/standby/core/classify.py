@@ -4,10 +4,12 @@ import re
 
 from standby.core.reasons import TRAITS
 from standby.core.reasons import FailureReason as R
+from standby.core.reasons import Scope
 from standby.core.rules import ATTRIBUTED, LAST, OTHERS
 from standby.core.rules.book import Book, Evidence
 from standby.core.rules.rule import Rule
 from standby.core.rules.text import identifier, normalise
+from standby.core.rules.thinking import level
 from standby.core.values import ErrorSignal, Failure
 
 _NAMING = frozenset(
@@ -15,6 +17,8 @@ _NAMING = frozenset(
     "blockreason rate_limit_reached_type codex_error_info native_code quotaid statuscode error_info".split()
 )
 """Details whose last path member is one of these name something."""
+SUBSCRIPTION = "subscription"
+"""Category of an account-wide window whose stated end is believed in full (SPEC 7)."""
 _CEILING = re.compile(r"[Ll]imit:?\s{0,2}([\d,]{1,12})\b[^\d]{0,24}\b[Rr]equested:?\s{0,2}([\d,]{1,12})\b")
 _MINUTE = re.compile(r"\bTPM\b|per min", re.IGNORECASE)
 """A limit next to what one request asked for; with a `Used` between them it is no ceiling."""
@@ -107,16 +111,20 @@ def _verdict(rule: Rule, signal: ErrorSignal) -> Failure:
         rotate=traits.rotate if rule.rotate is None else rule.rotate,
         fallback=traits.fallback if rule.fallback is None else rule.fallback,
         signal=signal,
-        category=_category(rule, signal),
+        category=_category(rule, signal, long),
         retry_after_ms=wait,
         reset_at_ms=signal.reset_at_ms,
         long_window=long,
     )
 
 
-def _category(rule: Rule, signal: ErrorSignal) -> str | None:
-    """A refusal's category is the provider's own word where there is one."""
-    if rule.reason is not R.REFUSAL or rule.category not in (None, "policy"):
-        return rule.category
-    said = next((value for path, value in signal.details.items() if path.endswith("category") and value), None)
-    return said or rule.category
+def _category(rule: Rule, signal: ErrorSignal, long: bool) -> str | None:
+    """What the verdict adds: the provider's own word for a refusal, the level to think at, the kind of window."""
+    if rule.category == "thinking":
+        return f"thinking:{level(signal.message)}"
+    if rule.reason is R.REFUSAL and rule.category in (None, "policy"):
+        said = (value for path, value in signal.details.items() if path.endswith("category") and value)
+        return next(said, rule.category)
+    if rule.category is None and long and rule.scope is Scope.PROFILE:
+        return SUBSCRIPTION
+    return rule.category

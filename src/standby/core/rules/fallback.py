@@ -112,7 +112,7 @@ STATUS = (
         status=(403,),
         text=any_of(
             "rate limit | rate limited | too many requests | quota exceeded | quota limit | "
-            "exceeded ... quota | limit exceeded"
+            "exceeded ... quota"
         ),
     ),
     Rule("status.403", R.AUTH, status=(403,)),

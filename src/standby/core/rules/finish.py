@@ -62,6 +62,13 @@ FINISH = (
             "model_context_window_exceeded", "context_length_exceeded", "error_limit", "context_window_exceeded"
         ),
     ),
+    Rule("stream.truncated", R.TIMEOUT, code=any_of("stream_truncated | truncated")),
+    Rule(
+        "stream.malformed",
+        R.TIMEOUT,
+        code=any_of("malformed_event | malformed_response | bad_encoding | fault_malformed"),
+    ),
+    Rule("stream.empty", R.EMPTY_RESPONSE, code=("empty_response",)),
     Rule(
         "finish.transport",
         R.TIMEOUT,

@@ -25,8 +25,9 @@ GATES = (
         "gate.credential",
         R.AUTH,
         code=any_of(
-            "missing_credential | unresolved_ref | selected_auth_profile_unavailable | "
-            "no_credentials | expired_credential | fault_missing_credential | fault_expired_token"
+            "missing_credential | unresolved_ref | selected_auth_profile_unavailable | no_credentials | "
+            "expired_credential | expired | refresh_elsewhere | refresh_unsupported | "
+            "fault_missing_credential | fault_expired_token"
         ),
     ),
     Rule("gate.refresh_contention", R.TIMEOUT, code=("refresh_contention",), scope=S.REQUEST),
@@ -51,9 +52,6 @@ GATES = (
     Rule("gate.certificate", R.TLS_CERTIFICATE, code=("fault_certificate",)),
     Rule("gate.handshake", R.TIMEOUT, code=("fault_tls",), scope=S.PROVIDER, rotate=False),
     Rule("gate.silent", R.TIMEOUT, code=any_of("silent | first_token_timeout | idle_timeout")),
-    Rule("gate.stream_truncated", R.TIMEOUT, code=("stream_truncated",)),
-    Rule("gate.malformed_event", R.TIMEOUT, code=any_of("malformed_event | fault_malformed")),
-    Rule("gate.empty", R.EMPTY_RESPONSE, code=("empty_response",)),
     Rule("runtime.no_details", R.NO_ERROR_DETAILS, text=("^unknown error no error details in response$",)),
     Rule("runtime.unknown", R.UNKNOWN, text=("^llm request failed with an unknown error$",)),
     Rule(

@@ -178,7 +178,7 @@ MONEY = (
             "need a ... subscription | recharge | free quota ... exhausted | "
             "free tier of the model has been exhausted | free allocated quota exceeded | "
             "free usage limit | freeusagelimiterror | gousagelimiterror | invalidsubscription | "
-            "upgrade to a paid | insufficient_user_quota | user quota is not enough | "
+            "upgrade to a paid | user quota is not enough | "
             "token quota is not enough | paid plan | 余额不足 | 余额已用 | 余额 | 欠费 | 充值 | "
             "额度不足 | 账户异常 余额 | 资源包 | 额度已用尽 | 额度已用完 | 套餐已到期 | "
             "已过期 ... 套餐 | saldo insuficiente | créditos insuficientes | solde insuffisant | "
@@ -186,12 +186,6 @@ MONEY = (
             "残高 | クレジット | 잔액 | 크레딧"
         ),
         unless=any_of("by cloudflare | rate limit reached | rpm | credit card number"),
-    ),
-    Rule(
-        "prose.key_limit",
-        R.BILLING,
-        text=any_of("key limit exceeded | key limit reached | key budget limit | api key budget"),
-        scope=S.PROFILE,
     ),
 )
 

@@ -144,7 +144,7 @@ MODELS = (
             "support image input | not support image* | unsupported image input | "
             "image input is not supported | does not support vision | not a multimodal model | "
             "images are not supported | image input not supported | "
-            "image_url is only supported | image url is only supported | does not support images"
+            "image url is only supported | does not support images"
         ),
         fallback=True,
         category="capability",
@@ -234,7 +234,7 @@ CAPABILITY = (
         "prose.capability",
         R.FORMAT,
         text=any_of(
-            "not supported with this model | not supported by this model | "
+            "not supported with this model | argument not supported | not supported by this model | "
             "not supported for this model | does not support tools | does not support tool | "
             "not support tools | not support tool | not support function | support tool use | "
             "support tool choice | support tool calling | support function calling | "
@@ -247,7 +247,7 @@ CAPABILITY = (
             "not supported by the model | is not supported on this model | "
             "cannot be used with this model | not enabled for this model | "
             "response format ... not supported | max tokens ... too large | "
-            "maximum allowed number of output tokens | max tokens must be | "
+            "maximum allowed number of output tokens | "
             "supports at most ... completion tokens | max completion tokens ... at most | "
             "function calling is not enabled | json mode is not | streaming is not supported | "
             "stream must be | parameter ... not supported by this model | 不支持"
