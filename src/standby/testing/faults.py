@@ -1,0 +1,315 @@
+"""Law: a loopback server that speaks the providers' protocols and fails exactly as its script says.
+
+    async with FaultServer() as server:
+        server.script("key-one", Status(429, retry_after=2), Answer())
+        server.script("model-x", Cut(after=40))
+        ...  # base URL: server.base_url, for Anthropic's SDK server.root
+        assert [seen.line for seen in server.requests] == [...]
+
+Nobody scripted gets a healthy answer.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from standby.clock import Clock, SystemClock
+from standby.testing.fault_chat import CHAT
+from standby.testing.fault_http import Connection, Gone, parse_head, read_body
+from standby.testing.fault_lines import Answer, Down, Hang, Line, Reset, Status
+from standby.testing.fault_messages import MESSAGES
+from standby.testing.fault_play import Exchange, play
+from standby.testing.fault_responses import RESPONSES
+from standby.testing.fault_words import Ask, Dialect, dumps
+
+DIALECTS: tuple[Dialect, ...] = (CHAT, MESSAGES, RESPONSES)
+"""A protocol that the server speaks is a row here."""
+EVERYONE = "*"
+BACKLOG = 1024
+
+
+@dataclass(slots=True)
+class Seen:
+    """A request as it arrived, and what became of it."""
+
+    at_ms: int
+    """On the server's monotonic clock."""
+    method: str
+    path: str
+    key: str
+    model: str
+    headers: Mapping[str, str]
+    """Lower-case names."""
+    body: Mapping[str, Any]
+    """The JSON; empty when there was none."""
+    raw: bytes
+    line: Line
+    client_left: bool = False
+    """The client went before the line was played to its end."""
+    ended_ms: int | None = None
+    """When the line had been played or the client had gone."""
+
+
+@dataclass(slots=True)
+class Script:
+    """Lines in order; the last one repeats, or `then`."""
+
+    lines: deque[Line]
+    then: Line | None = None
+    _ends: int | None = None
+    """Of the outage that is under way."""
+
+    def now(self, now_ms: int) -> Line:
+        """The line for a request at this moment, without using it up."""
+        while isinstance(line := self.lines[0], Down) and not self._is_down(line, now_ms):
+            self._step(Answer())
+        return line.line if isinstance(line, Down) else line
+
+    def take(self, now_ms: int) -> Line:
+        """The same, used up."""
+        line = self.now(now_ms)
+        if not isinstance(self.lines[0], Down):
+            self._step(line)
+        return line
+
+    def _step(self, repeated: Line) -> None:
+        self.lines.popleft()
+        if not self.lines:
+            self.lines.append(self.then or repeated)
+
+    def _is_down(self, line: Down, now_ms: int) -> bool:
+        if line.until_ms is None and line.for_ms is None:
+            return True
+        if self._ends is None:
+            self._ends = line.until_ms if line.until_ms is not None else now_ms + (line.for_ms or 0)
+        if now_ms < self._ends:
+            return True
+        self._ends = None
+        return False
+
+
+@dataclass(slots=True)
+class FaultServer:
+    """A server on a free port of 127.0.0.1; use it with `async with`."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    keys: Container[str] | None = None
+    """When set, any other key gets a 401 in the protocol's shape."""
+    models: tuple[str, ...] = ("stand-in",)
+    """What `GET /v1/models` lists."""
+    port: int = 0
+    """0: a free one, known once it runs."""
+    _scripts: dict[str, Script] = field(default_factory=dict)
+    _seen: list[Seen] = field(default_factory=list)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _open: set[Connection] = field(default_factory=set)
+    _pulse: asyncio.Event = field(default_factory=asyncio.Event)
+    _server: asyncio.Server | None = None
+    _answers: int = 0
+    connections: int = 0
+    """How many were accepted in all."""
+
+    @property
+    def root(self) -> str:
+        """`http://127.0.0.1:PORT`, the base URL of Anthropic's SDK."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """`http://127.0.0.1:PORT/v1`, the base URL of OpenAI's SDK."""
+        return f"{self.root}/v1"
+
+    @property
+    def requests(self) -> tuple[Seen, ...]:
+        """All that arrived, in order."""
+        return tuple(self._seen)
+
+    @property
+    def open_connections(self) -> int:
+        """How many are open now."""
+        return len(self._open)
+
+    def script(self, who: str, *lines: Line, then: Line | None = None) -> None:
+        """What `who` gets: a key, a model, `key|model`, `METHOD path` or `*` (everybody); that is the order in which
+        a script is looked for, most particular first. Lines are used up in order; the last one repeats, unless
+        `then` says what comes after. A second call replaces what was left of the first.
+        """
+        if not lines and then is None:
+            raise ValueError(f"a script for {who!r} needs at least one line")
+        self._scripts[who] = Script(deque(lines or (then,) if then else lines), then)
+
+    async def start(self) -> None:
+        """Listen."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self._accept, self.clock), "127.0.0.1", self.port, backlog=BACKLOG
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Stop listening, drop every connection, leave no task behind. The port stays the same for a new `start`."""
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self._open):
+            connection.abort()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+        self._server = None
+
+    async def __aenter__(self) -> "FaultServer":
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def until(self, fact: Callable[[], bool]) -> None:
+        """Wait until `fact()` holds; it is looked at whenever a request or a connection begins or ends."""
+        while not fact():
+            await self._pulse.wait()
+
+    # --- one connection ----------------------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        self._pulse.set()
+        self._pulse = asyncio.Event()
+
+    def _accept(self, connection: Connection) -> None:
+        self.connections += 1
+        self._open.add(connection)
+        task = asyncio.get_running_loop().create_task(self._serve(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._changed()
+
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            if await self._welcome(connection):
+                while await self._exchange(connection):
+                    pass
+        except Gone:
+            pass
+        finally:
+            connection.close()
+            self._open.discard(connection)
+            self._changed()
+
+    async def _welcome(self, connection: Connection) -> bool:
+        """Faults of the connection itself: scripted for everybody, as nobody is known yet."""
+        script = self._scripts.get(EVERYONE)
+        line = script.now(self.clock.monotonic_ms()) if script else None
+        if not script or not (_at(line, Reset, "accept") or _at(line, Hang, "connect")):
+            return True
+        script.take(self.clock.monotonic_ms())
+        if isinstance(line, Reset):
+            connection.reset()
+            return False
+        ms = line.ms if isinstance(line, Hang) else None
+        await (connection.left.wait() if ms is None else self.clock.sleep(ms))
+        return True
+
+    async def _exchange(self, connection: Connection) -> bool:
+        """One request; says whether the connection lives on."""
+        head = await connection.read_until(b"\r\n\r\n")
+        at_ms = self.clock.monotonic_ms()
+        method, path, headers = parse_head(head)
+        key = _key(headers)
+        early = self._line(("*",) if key not in self._scripts else (key,), at_ms)
+        if headers.get("expect", "").lower() == "100-continue" and not _at(early, Hang, "request"):
+            await connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        raw = b"" if _at(early, Hang, "request") else await read_body(connection, headers)
+        ask = _ask(method, path, headers, key, raw)
+        line = self._choose(ask, at_ms)
+        seen = Seen(at_ms, method, path, key, ask.model, headers, ask.body, raw, line)
+        self._seen.append(seen)
+        self._changed()
+        return await self._play(connection, ask, seen)
+
+    def _line(self, names: tuple[str, ...], now_ms: int, *, use: bool = False) -> Line | None:
+        for name in names:
+            if script := self._scripts.get(name):
+                return script.take(now_ms) if use else script.now(now_ms)
+        return None
+
+    def _choose(self, ask: Ask, now_ms: int) -> Line:
+        if self.keys is not None and ask.key not in self.keys:
+            return Status(401)
+        call = f"{ask.method} {ask.path.partition('?')[0]}"
+        if ask.method == "GET":
+            return self._line((call,), now_ms, use=True) or Answer()
+        names = (f"{ask.key}|{ask.model}", ask.key, ask.model, call, EVERYONE)
+        return self._line(names, now_ms, use=True) or Answer()
+
+    async def _play(self, connection: Connection, ask: Ask, seen: Seen) -> bool:
+        self._answers += 1
+        exchange = Exchange(connection, self.clock, _dialect(ask), ask, f"{self.port}{self._answers:06d}")
+        exchange.keep = ask.headers.get("connection", "").lower() != "close"
+        playing = asyncio.ensure_future(self._answer(exchange, seen.line))
+        leaving = asyncio.ensure_future(connection.left.wait())
+        try:
+            await asyncio.wait({playing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            seen.client_left = not playing.done() or isinstance(playing.exception(), Gone)
+        finally:
+            playing.cancel()
+            leaving.cancel()
+            results = await asyncio.gather(playing, leaving, return_exceptions=True)
+            seen.ended_ms = self.clock.monotonic_ms()
+            self._changed()
+        if isinstance(results[0], Exception) and not isinstance(results[0], Gone):
+            raise results[0]
+        return exchange.keep and not connection.transport.is_closing() and not connection.left.is_set()
+
+    async def _answer(self, exchange: Exchange, line: Line) -> None:
+        ask = exchange.ask
+        if not isinstance(line, Answer):
+            await play(exchange, line)
+        elif ask.path.partition("?")[0].endswith("/models"):
+            await exchange.whole(200, dumps(_listing(self.models, ask)).encode())
+        elif _spoken(ask) is None:
+            await play(exchange, Status(404, f"there is no {ask.method} {ask.path} here"))
+        else:
+            await play(exchange, line)
+
+
+def _at(line: Line | None, kind: type[Hang] | type[Reset], stage: str) -> bool:
+    return isinstance(line, kind) and line.stage == stage
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
+
+
+def _ask(method: str, path: str, headers: Mapping[str, str], key: str, raw: bytes) -> Ask:
+    try:
+        body = json.loads(raw) if raw else {}
+    except ValueError:
+        body = {}
+    body = body if isinstance(body, dict) else {}
+    return Ask(method, path, headers, key, str(body.get("model", "")), body, bool(body.get("stream")), len(raw))
+
+
+def _spoken(ask: Ask) -> Dialect | None:
+    path = ask.path.partition("?")[0]
+    return next((dialect for dialect in DIALECTS if path.endswith(dialect.ending) and ask.method == "POST"), None)
+
+
+def _dialect(ask: Ask) -> Dialect:
+    """The protocol of the path, else the one that the headers speak of."""
+    return _spoken(ask) or (MESSAGES if "anthropic-version" in ask.headers else CHAT)
+
+
+def _listing(models: tuple[str, ...], ask: Ask) -> Mapping[str, Any]:
+    if _dialect(ask) is not MESSAGES:
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "stand-in"} for name in models]
+        return {"object": "list", "data": data}
+    born = "2026-01-01T00:00:00Z"
+    rows = [{"type": "model", "id": name, "display_name": name, "created_at": born} for name in models]
+    ends = (models[0], models[-1]) if models else (None, None)
+    return {"data": rows, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
