@@ -56,7 +56,7 @@ ROOMS: dict[str, Room] = {
     "errors": Room(house=frozenset({"core"}), packages=NOTHING),
     "redact": Room(house=NOTHING, packages=NOTHING),
     "credentials": Room(house=FLOOR | {"core"}, packages=NOTHING),
-    "wires": Room(house=frozenset({"core", "wires"}), packages=frozenset({"msgspec"})),
+    "wires": Room(house=frozenset({"core", "errors", "wires"}), packages=frozenset({"msgspec"})),
     "signals": Room(house=frozenset({"core", "redact", "signals"}), packages=frozenset({"msgspec"})),
     "events": Room(house=FLOOR | {"core", "events", "wires.common"}),
     "stores": Room(house=FLOOR | {"core", "credentials", "stores"}),

@@ -77,6 +77,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'standby' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  # the point: nothing is loaded before it is used
+    from importlib import import_module  # the point: nothing is loaded before it is used
 
     return getattr(import_module(f"standby.{_PLACES[name]}"), name)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from standby.auth.accounts import Accounts
 from standby.config import Config, ProviderEntry
@@ -48,8 +48,11 @@ class AgentCatalog:
         return self.config.resolve(text)
 
     def candidate(self, ref: ModelRef) -> Candidate | None:
-        """A reference as a candidate."""
-        return self.config.candidate(ref)
+        """A reference as a candidate; an account that is there is used, also where none is needed."""
+        found = self.config.candidate(ref)
+        if found is None or found.needs_profile or found.ref.provider not in self.accounts.profiles():
+            return found
+        return replace(found, needs_profile=True)
 
 
 def endpoints_of(config: Config) -> Iterator[Endpoint]:

@@ -101,10 +101,15 @@ class Conversation:
         async with aclosing(self.engine.run(turn, request)) as events:
             async for event in events:
                 for more in told.before(event):
-                    yield more
+                    yield self._say(more)
                 if isinstance(event, TurnEnded):
                     await told.end(event, transcript)
                 yield event
+
+    def _say(self, event: Event) -> Event:
+        for sink in self.engine.sinks:
+            sink.emit(event)
+        return event
 
     # --- before ------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from standby.auth.given import GivenKeys, Keys
 from standby.clock import Clock, SystemClock
+from standby.config.environment import read_environment
 from standby.core.chain import build_chain
 from standby.core.policy import POLICY_2026_9, Policy
 from standby.core.values import (
@@ -86,7 +87,7 @@ async def run_with_model_fallback(
     original exception), RequestRejected for an empty or malformed list. Cancellation passes through and marks nobody.
     """
     clock, state = clock or SystemClock(), state or FallbackState()
-    keys = GivenKeys.of((ref.provider for ref in _refs(models)), credentials)
+    keys = GivenKeys.of((ref.provider for ref in _refs(models)), credentials, read_environment())
     provider = _Callable(attempt, accept, clock, attempt_timeout_ms or policy.timeouts.total_ms)
     engine = Engine(
         clock,

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from standby.config.environment import read_environment
 from standby.core.values import AuthProfile, ProfileKind, ProfileSource
 from standby.credentials import Credential, CredentialProblem, Secret
 from standby.providers.registry import vendor
@@ -24,13 +23,13 @@ class GivenKeys:
     by_provider: Mapping[str, tuple[AuthProfile, ...]]
 
     @classmethod
-    def of(cls, providers: Iterable[str], given: Keys | None) -> "GivenKeys":
-        """Keys by provider; None looks into the well-known environment variables."""
+    def of(cls, providers: Iterable[str], given: Keys | None, environment: Mapping[str, str]) -> "GivenKeys":
+        """Keys by provider; None looks for the well-known variables in `environment`."""
         source = ProfileSource.ENVIRONMENT if given is None else ProfileSource.STORE
         by_id: dict[str, Credential] = {}
         by_provider: dict[str, tuple[AuthProfile, ...]] = {}
         for provider in dict.fromkeys(providers):
-            found = [api_key(f"{provider}:{name}", provider, key) for name, key in _named(provider, given)]
+            found = [api_key(f"{provider}:{name}", provider, key) for name, key in _named(provider, given, environment)]
             by_id |= {credential.profile_id: credential for credential in found}
             if found:
                 by_provider[provider] = tuple(
@@ -55,9 +54,9 @@ class GivenKeys:
         raise CredentialProblem(profile_id, "refresh_unsupported", "a key is not refreshed")
 
 
-def _named(provider: str, given: Keys | None) -> Sequence[tuple[str, str | Secret]]:
+def _named(provider: str, given: Keys | None, environment: Mapping[str, str]) -> Sequence[tuple[str, str | Secret]]:
     if given is not None:
         return [(str(number), key) for number, key in enumerate(given.get(provider, ()), 1)]
-    known, environment = vendor(provider), read_environment()
+    known = vendor(provider)
     names = known.env if known is not None else ()
     return [("env", environment[name]) for name in names if environment.get(name)][:1]

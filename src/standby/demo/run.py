@@ -10,12 +10,13 @@ from typing import Any
 
 import aiohttp
 
-from standby.app import Standby, auth_file
+from standby.app import Standby
 from standby.auth.given import api_key
 from standby.clock import SystemClock
 from standby.demo.story import CONFIG, KEYS, PROVIDERS, STORY, Scene
 from standby.demo.teller import Teller
 from standby.gateway.server import Running, serving
+from standby.stores.places import auth_file
 from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.testing.faults import FaultServer
 
@@ -52,7 +53,10 @@ class Played:
             (self.model == scene.model, f"{self.model} answered"),
             (self.profile == scene.profile, f"{self.profile} answered"),
             (self.reasons == scene.reasons, f"the failures were {', '.join(self.reasons) or 'none'}"),
-            (self.notice.startswith(scene.notice) and bool(self.notice) == bool(scene.notice), f"notice {self.notice!r}"),
+            (
+                self.notice.startswith(scene.notice) and bool(self.notice) == bool(scene.notice),
+                f"notice {self.notice!r}",
+            ),
         )
         return "; ".join(said for good, said in checks if not good)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from standby.testing.faults import Answer, Cut, Line, Status
+from standby.testing.fault_lines import Answer, Cut, Line, Status
 
 SWIFT, STEADY, SPARE = "aurora/swift", "boreal/steady", "cirrus/spare"
 WORK, HOME, MAIN, ONLY = "aurora:work", "aurora:home", "boreal:main", "cirrus:only"
@@ -49,11 +49,15 @@ class Scene:
 
 
 LIMITED = Status(429, message="Rate limit reached for swift on requests per min. Please try again in 20s.",
-                 type="requests", code="rate_limit_exceeded", retry_after=20)  # fmt: skip
-REVOKED = Status(401, message="This API key has been revoked.", type="invalid_request_error", code="invalid_api_key")
+                 type="requests", error_code="rate_limit_exceeded", retry_after=20)  # fmt: skip
+REVOKED = Status(
+    401, message="This API key has been revoked.", type="invalid_request_error", error_code="invalid_api_key"
+)
 BROKE = Status(400, message="Your credit balance is too low to access the API. Please go to Plans & Billing.",
                type="invalid_request_error")  # fmt: skip
-BUSY = Status(503, message="The model is overloaded. Please try again later.", type="server_error", code="overloaded")
+BUSY = Status(
+    503, message="The model is overloaded. Please try again later.", type="server_error", error_code="overloaded"
+)
 
 ISLANDS = "The Azores are nine islands in the Atlantic, and the highest point of Portugal is on one of them."
 
@@ -104,7 +108,7 @@ STORY: tuple[Scene, ...] = (
     Scene(
         "A stream that is cut: the answer is carried on where it stopped, nothing is said twice",
         "Tell me about some islands.",
-        {ONLY: (Cut(after=9, text=ISLANDS), Answer(text=ISLANDS))},
+        {ONLY: (Cut(after=9, answer=Answer(text=ISLANDS)), Answer(text=ISLANDS))},
         model=SPARE,
         profile=ONLY,
         reasons=("timeout",),

@@ -101,4 +101,6 @@ class Teller:
 
     def _route(self, model: str, after: RouteHealth) -> None:
         if after.opened_at is not None and after.next_try_at is not None:
-            self.tell(f"  ⏸ the route to {model} is taken out until it is tried again at {clock_time(after.next_try_at)}")
+            self.tell(
+                f"  ⏸ the route to {model} is taken out until it is tried again at {clock_time(after.next_try_at)}"
+            )
