@@ -76,8 +76,9 @@ def _row(reason: FailureReason, traits: Traits) -> str:
 
 def _rules() -> list[str]:
     lines = ["## Rules", "", f"{len(ALL)} rules, first match wins. Those of one provider apply to it alone:", ""]
-    for family in FAMILIES:
-        lines.append(f"- {', '.join(sorted(family.providers))}: {_listed([rule.id for rule in family.rules])}")
+    lines += [
+        f"- {', '.join(sorted(family.providers))}: {_listed([rule.id for rule in family.rules])}" for family in FAMILIES
+    ]
     own = {rule.id for family in FAMILIES for rule in family.rules}
     lines += ["", "For every provider, by reason:", ""]
     for reason in FailureReason:

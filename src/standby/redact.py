@@ -6,8 +6,8 @@ MASK = "[redacted]"
 
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END [A-Z ]{0,40}-----|\Z)")
 _USERINFO = re.compile(r"(://)[^\s/@:]{1,256}(?::[^\s/@]{0,256})?@")
-_RUN = re.compile(r"[A-Za-z0-9_.~+/=-]{10,}")
-_PART = re.compile(r"[A-Za-z0-9_.~+=-]{10,}")
+_RUN = re.compile(r"[A-Za-z0-9_.~+/=-]{14,}")
+_PART = re.compile(r"[A-Za-z0-9_.~+=-]{14,}")
 _KEYLIKE = re.compile(
     r"(?:sk|pk|rk|xai|gsk|hf|nvapi|csk|fw|pplx|r8|tvly|AIza|ya29|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abprs]|whsec|"
     r"sess|oauth|rt|at|key|ak)[-_.][A-Za-z0-9_.-]{8,}"
@@ -51,6 +51,8 @@ def _named(found: re.Match[str]) -> str:
 def _run(found: re.Match[str]) -> str:
     """Mask the secrets in one unbroken run of key characters; a path is looked at piece by piece."""
     run = found.group(0)
+    if run.islower() and run.replace("_", "").replace("-", "").isalpha():
+        return run
     if "/" not in run:
         return _piece(run)
     return MASK if _blob(run) and "." not in run else _PART.sub(lambda part: _piece(part.group(0)), run)

@@ -133,7 +133,7 @@ def test_rules_are_written_as_they_are_compared(rule: Any) -> None:
 
 def test_flags_default_to_the_traits_of_the_reason() -> None:
     for rule in ALL:
-        if rule.retry is rule.rotate is rule.fallback is rule.scope is None and not rule.long:
+        if (rule.retry, rule.rotate, rule.fallback, rule.scope) == (None,) * 4 and not rule.long:
             traits = TRAITS[rule.reason]
             rows = [row for row in own() if judged(row).rule == rule.id]
             for failure in map(judged, rows[:1]):

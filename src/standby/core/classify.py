@@ -2,9 +2,8 @@
 
 import re
 
-from standby.core.reasons import TRAITS
+from standby.core.reasons import TRAITS, Scope
 from standby.core.reasons import FailureReason as R
-from standby.core.reasons import Scope
 from standby.core.rules import ATTRIBUTED, LAST, OTHERS
 from standby.core.rules.book import Book, Evidence
 from standby.core.rules.rule import Rule

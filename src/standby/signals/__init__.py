@@ -105,6 +105,7 @@ def from_exception(
         name, fault, headers = read_exception(facts, exc)
     except Exception:
         name, fault, headers = type(exc).__name__, "", {}
+    facts.body = "text" if facts.body == "none" else facts.body
     if fault:
         facts.details["fault"] = f"fault_{fault}"
     setting = Setting(

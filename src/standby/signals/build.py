@@ -84,5 +84,5 @@ def _finish(facts: Facts, where: str) -> None:
 
 def _preview(raw: str) -> str:
     """Redacted first, cut afterwards, so that no half of a secret is left over."""
-    head = redact(raw[: PREVIEW * 4])
-    return " ".join(head[: PREVIEW * 2].split())[:PREVIEW]
+    head = redact(raw[: PREVIEW * 2])
+    return " ".join(head.split())[:PREVIEW]

@@ -25,10 +25,15 @@ class Facts:
     visited: int = 0
 
     def name(self, *, code: object = None, kind: object = None, param: object = None) -> None:
-        """Take a code, type or parameter name unless there is one."""
-        self.code = self.code or _ident(code)
-        self.type = self.type or _ident(kind)
+        """Take a code, type or parameter name; what comes after the first is an inner one."""
+        self.code = self._keep(self.code, _ident(code), "code")
+        self.type = self._keep(self.type, _ident(kind), "type")
         self.param = self.param or _ident(param)
+
+    def _keep(self, had: str, new: str, what: str) -> str:
+        if had and new and had != new:
+            self.note(f"inner{len(self.details)}.{what}", new)
+        return had or new
 
     def say(self, text: object) -> None:
         """Take prose; what is already part of the kept prose is not repeated."""

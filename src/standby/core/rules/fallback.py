@@ -111,8 +111,7 @@ STATUS = (
         R.RATE_LIMIT,
         status=(403,),
         text=any_of(
-            "rate limit | rate limited | too many requests | quota exceeded | quota limit | "
-            "exceeded ... quota"
+            "rate limit | rate limited | too many requests | quota exceeded | quota limit | exceeded ... quota"
         ),
     ),
     Rule("status.403", R.AUTH, status=(403,)),
