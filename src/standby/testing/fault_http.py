@@ -4,7 +4,9 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
+from typing import cast
 
 from standby.clock import Clock
 
@@ -21,8 +23,10 @@ class Gone(Exception):
 class Connection(asyncio.Protocol):
     """A connection that notices at once when the client leaves."""
 
-    def __init__(self, opened: Callable[["Connection"], None], clock: Clock) -> None:
-        self._opened = opened
+    def __init__(
+        self, opened: Callable[["Connection"], None], closed: Callable[["Connection"], None], clock: Clock
+    ) -> None:
+        self._opened, self._closed = opened, closed
         self._clock = clock
         self._buffer = bytearray()
         self._news = asyncio.Event()
@@ -43,7 +47,6 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Nothing waits for a fuller packet."""
-        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._opened(self)
@@ -62,6 +65,7 @@ class Connection(asyncio.Protocol):
         """Nothing more can be said either."""
         self._leave()
         self._writable.set()
+        self._closed(self)
 
     def pause_writing(self) -> None:
         """The client reads slowly."""
@@ -108,6 +112,17 @@ class Connection(asyncio.Protocol):
             self.transport.write(data[at : at + size] if len(data) > size else data)
             if self.pace is not None:
                 await self._clock.sleep(1000 * size // self.pace)
+
+    async def hold(self, ms: int | None) -> None:
+        """Silence; None: without end. Raises `Gone` as soon as the client leaves."""
+        if ms is None:
+            await self.left.wait()
+        else:
+            with suppress(TimeoutError):
+                async with self._clock.limit(ms):
+                    await self.left.wait()
+        if self.left.is_set():
+            raise Gone
 
     def finish_writing(self) -> None:
         """FIN; what the client still says is read."""
