@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     """The `standby` command. Exit codes: 0 done, 1 the request failed, 2 wrong use or configuration, 130 interrupted."""
-    from standby.cli.root import cli  # noqa: PLC0415  # importing the package must stay cheap
-    from standby.cli.shell import guarded  # noqa: PLC0415
+    from standby.cli.root import cli
+    from standby.cli.shell import guarded
 
     sys.exit(guarded(cli))
