@@ -13,6 +13,8 @@ _UNREACHED = frozenset(
     {"connect_timeout", "dns", "refused", "unreachable", "proxy", "certificate", "tls", "bad_url", "missing_credential"}
 )
 _SPECIFIC = ("cancelled", "certificate", "connect_timeout", "dns", "refused", "unreachable", "tls")
+_UNPARSED = frozenset({"HttpProcessingError", "PayloadEncodingError", "ClientPayloadError"})
+"""Errors of aiohttp's parser: the status that they carry is their own, not the provider's."""
 _GENERIC = frozenset({"Exception", "BaseException", "OSError", "RuntimeError", "ValueError", "object", "Error"})
 
 
@@ -28,7 +30,8 @@ def read_exception(facts: Facts, exc: BaseException) -> tuple[str, str, dict[str
         faults.append(next((FAULTS[name] for name in names(link) if name in FAULTS), ""))
     if not facts.prose and not facts.details.get("fault"):
         for link in chain(exc):
-            read_text(facts, words(link))
+            if _UNPARSED.isdisjoint(names(link)):
+                read_text(facts, words(link))
     fault = next((kind for kind in _SPECIFIC if kind in faults), next((kind for kind in faults if kind), ""))
     return dotted(exc), "" if facts.status and fault not in {"cancelled"} else fault, headers
 
@@ -85,6 +88,8 @@ def words(exc: BaseException) -> str:
 
 
 def _status(facts: Facts, exc: BaseException) -> None:
+    if not _UNPARSED.isdisjoint(names(exc)):
+        return
     response = attribute(exc, "response")
     for holder in (exc, response):
         for name in ("status_code", "status", "code", "http_status"):

@@ -126,6 +126,17 @@ CODES = (
         rotate=True,
     ),
     Rule(
+        # The code says that the key is not valid, the words why: for good.
+        "code.auth_revoked",
+        R.AUTH_PERMANENT,
+        code=any_of("invalid_api_key | invalid_key | api_key_invalid | invalidapikey | invalid_authentication"),
+        text=any_of(
+            "has been revoked | was revoked | is revoked | has been disabled | was disabled | is disabled | "
+            "has been deactivated | was deactivated | is deactivated | has been deleted | was deleted | "
+            "has been suspended | has been banned"
+        ),
+    ),
+    Rule(
         "code.auth",
         R.AUTH,
         code=any_of(
