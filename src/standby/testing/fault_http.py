@@ -47,7 +47,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Nothing waits for a fuller packet."""
-        self._transport = transport
+        # Not a check by class: the transports of other loops have none in common.
+        self._transport = cast(asyncio.Transport, transport)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._opened(self)
 

@@ -1,346 +1,356 @@
-"""Law: one server, on this machine only, that answers as its script says and remembers everything it was asked."""
+"""Law: a loopback server that speaks the providers' protocols and fails exactly as its script says.
+
+    async with FaultServer() as server:
+        server.script("key-one", Status(429, retry_after=2), Answer())
+        server.script("model-x", Cut(after=40))
+        ...  # base URL: server.base_url, for Anthropic's SDK server.root
+        assert [seen.line for seen in server.requests] == [...]
+
+Nobody scripted gets a healthy answer.
+"""
 
 import asyncio
 import json
-import re
-import socket
-import ssl
-import struct
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from standby.clock import Clock, SystemClock
-from standby.testing.acts import Act, Answer, Body, Headers, Status
-from standby.testing.spoken import CREATED_S, SPOKEN, Chat, Speech
+from standby.testing.fault_chat import CHAT
+from standby.testing.fault_exchange import Exchange
+from standby.testing.fault_http import Connection, Gone, parse_head, read_body
+from standby.testing.fault_lines import Answer, Down, Hang, Line, Reset, Status
+from standby.testing.fault_messages import MESSAGES
+from standby.testing.fault_play import play
+from standby.testing.fault_responses import RESPONSES
+from standby.testing.fault_words import Ask, Dialect, dumps
 
-HOST = "127.0.0.1"
-ANYBODY = "*"
-MAX_HEAD = 64 * 1024
-Who = str | tuple[str, str]
-"""An API key, a model, both as (key, model), or "*"."""
-_KEY = re.compile(r"bearer\s+(.+)", re.IGNORECASE)
-_LOST = (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, ssl.SSLError)
+DIALECTS: tuple[Dialect, ...] = (CHAT, MESSAGES, RESPONSES)
+"""A protocol that the server speaks is a row here."""
+EVERYONE = "*"
+BACKLOG = 1024
 
 
 @dataclass(slots=True)
 class Seen:
-    """One request, and what became of it."""
+    """A request as it arrived, and what became of it."""
 
-    number: int
     at_ms: int
-    """By the server's clock, from its start."""
+    """On the server's monotonic clock."""
     method: str
     path: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes = field(repr=False)
-    connection: int
-    """Which connection it came on, counted from 1."""
-    act: Act | None = None
-    """What was done with it."""
-    done: bool = False
-    """The script was performed to its end."""
-    disconnected: bool = False
-    """The client left before that."""
-
-    def header(self, name: str) -> str:
-        """A header's value; empty when it was not sent."""
-        return next((value for known, value in self.headers if known == name), "")
-
-    @property
-    def key(self) -> str:
-        """The API key that came along."""
-        bearer = _KEY.fullmatch(self.header("authorization"))
-        return bearer.group(1) if bearer else self.header("x-api-key")
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The body; empty when it is no JSON object."""
-        try:
-            value = json.loads(self.body)
-        except ValueError:
-            return {}
-        return value if isinstance(value, dict) else {}
+    key: str
+    headers: Mapping[str, str]
+    """Lower-case names."""
+    model: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON; empty when there was none."""
+    raw: bytes = b""
+    line: Line = field(default_factory=Answer)
+    """What was played."""
+    client_left: bool = False
+    """The client went before the line was played to its end."""
+    ended_ms: int | None = None
+    """When the line had been played or the client had gone."""
 
 
 @dataclass(slots=True)
-class _Script:
-    acts: deque[Act]
-    then: Act | None = None
-    spans: list[tuple[int, int, Act]] = field(default_factory=list)
-    """(from ms, to ms, what is done between them), by the server's clock."""
+class Script:
+    """Lines in order; the last one repeats, or `then`."""
 
-    def next(self, now_ms: int) -> Act | None:
-        for start, end, act in self.spans:
-            if start <= now_ms < end:
-                return act
-        return self.acts.popleft() if self.acts else self.then
+    lines: deque[Line]
+    then: Line | None = None
+    _ends: int | None = None
+    """Of the outage that is under way."""
+
+    def now(self, now_ms: int) -> Line:
+        """The line for a request at this moment, without using it up."""
+        while isinstance(line := self.lines[0], Down) and not self._is_down(line, now_ms):
+            self._step(Answer())
+        return line.line if isinstance(line, Down) else line
+
+    def take(self, now_ms: int) -> Line:
+        """The same, used up."""
+        line = self.now(now_ms)
+        if not isinstance(self.lines[0], Down):
+            self._step(line)
+        return line
+
+    def _step(self, repeated: Line) -> None:
+        self.lines.popleft()
+        if not self.lines:
+            self.lines.append(self.then or repeated)
+
+    def _is_down(self, line: Down, now_ms: int) -> bool:
+        if line.until_ms is None and line.for_ms is None:
+            return True
+        if self._ends is None:
+            self._ends = line.until_ms if line.until_ms is not None else now_ms + (line.for_ms or 0)
+        if now_ms < self._ends:
+            return True
+        self._ends = None
+        return False
 
 
 @dataclass(slots=True)
 class FaultServer:
-    """`async with FaultServer() as server: server.script("sk-1", [Status(429), Answer()])`, then ask `server.base_url`."""
+    """A server on a free port of 127.0.0.1; use it with `async with`."""
 
-    default: Act = field(default_factory=Answer)
     clock: Clock = field(default_factory=SystemClock)
-    """Its time decides about outages and paces what is sent."""
-    models: Sequence[str] = ("mock-1", "mock-2")
-    tls: ssl.SSLContext | None = None
-    idle_s: float | None = None
-    """An idle connection is closed after so many seconds."""
-    requests: list[Seen] = field(default_factory=list)
-    connections: int = 0
-    """Accepted so far."""
-    open: int = 0
-    """Connections that stand now."""
+    keys: Container[str] | None = None
+    """When set, any other key gets a 401 in the protocol's shape."""
+    models: tuple[str, ...] = ("stand-in",)
+    """What `GET /v1/models` lists."""
+    remember: int = 100_000
+    """How many requests are kept."""
     port: int = 0
-    _server: asyncio.Server | None = None
-    _scripts: dict[Who, _Script] = field(default_factory=dict)
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    """0: a free one, known once it runs."""
+    _scripts: dict[str, Script] = field(default_factory=dict)
+    _seen: deque[Seen] = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _began_ms: int = 0
+    _open: set[Connection] = field(default_factory=set)
+    _pulse: asyncio.Event = field(default_factory=asyncio.Event)
+    _server: asyncio.Server | None = None
+    _answers: int = 0
+    connections: int = 0
+    """How many were accepted in all."""
+    errors: list[BaseException] = field(default_factory=list)
+    """What went wrong in the server itself."""
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, HOST, self.port, limit=MAX_HEAD, ssl=self.tls)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self._began_ms = self.clock.monotonic_ms()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+    def __post_init__(self) -> None:
+        self._seen = deque(maxlen=self.remember)
 
     @property
-    def origin(self) -> str:
-        """Scheme, host and port."""
-        return f"{'http' if self.tls is None else 'https'}://{HOST}:{self.port}"
+    def root(self) -> str:
+        """`http://127.0.0.1:PORT`, the base URL of Anthropic's SDK."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
-        """What an OpenAI client takes; for an Anthropic one it is `origin`."""
-        return f"{self.origin}/v1"
+        """`http://127.0.0.1:PORT/v1`, the base URL of OpenAI's SDK."""
+        return f"{self.root}/v1"
 
-    def now_ms(self) -> int:
-        """Since the start, by the server's clock."""
-        return self.clock.monotonic_ms() - self._began_ms
+    @property
+    def requests(self) -> tuple[Seen, ...]:
+        """All that arrived, in order; of very many the last `remember`."""
+        return tuple(self._seen)
 
-    # --- scripts -----------------------------------------------------------------------------------------------------
+    @property
+    def open_connections(self) -> int:
+        """How many are open now."""
+        return len(self._open)
 
-    def script(self, who: Who, acts: Iterable[Act] = (), *, then: Act | None = None) -> None:
-        """What happens to the next requests of this key or model, in order; afterwards `then`, else the default."""
-        old = self._scripts.get(who)
-        self._scripts[who] = _Script(deque(acts), then, old.spans if old is not None else [])
+    def script(self, who: str, *lines: Line, then: Line | None = None) -> None:
+        """What `who` gets. Lines are used up in order; the last one repeats, unless `then` says what comes after. A
+        second call replaces what was left of the first.
 
-    def outage(self, who: Who, act: Act, *, seconds: float, after_s: float = 0.0) -> None:
-        """While it lasts every request is treated so; the script waits. Times from now, by the server's clock."""
-        script = self._scripts.setdefault(who, _Script(deque()))
-        start = self.now_ms() + round(after_s * 1000)
-        script.spans.append((start, start + round(seconds * 1000), act))
+        `who` is looked for as `key|model`, key, model, `METHOD path`, `*` (everybody). A GET is healthy unless it is
+        scripted by its `GET /v1/models`. Raises ValueError without any line.
+        """
+        if not lines and then is None:
+            raise ValueError(f"a script for {who!r} needs at least one line")
+        self._scripts[who] = Script(deque(lines or (then,) if then else lines), then)
 
-    def _act(self, key: str, model: str) -> Act:
-        for who in ((key, model), key, model, ANYBODY):
-            script = self._scripts.get(who)
-            act = None if script is None else script.next(self.now_ms())
-            if act is not None:
-                return act
-        return self.default
+    async def start(self) -> None:
+        """Listen."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self._accept, self._closed, self.clock), "127.0.0.1", self.port, backlog=BACKLOG
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
 
-    # --- watching ----------------------------------------------------------------------------------------------------
+    async def close(self) -> None:
+        """Stop listening, drop every connection, leave no task behind; `start` listens on the same port again."""
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self._open):
+            connection.abort()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.until(lambda: not self._open)
+        self._server = None
 
-    async def until(self, test: Callable[[], bool]) -> None:
-        """Wait until something is true of `requests`, `open` or `connections`."""
-        async with self._changed:
-            await self._changed.wait_for(test)
+    async def __aenter__(self) -> "FaultServer":
+        await self.start()
+        return self
 
-    async def quiet(self) -> None:
-        """Wait until every request has been dealt with."""
-        await self.until(lambda: all(seen.done or seen.disconnected for seen in self.requests))
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Close. Raises the first error of the server itself: a client that spoke no HTTP, a line that could not be
+        played: a test must not pass on what did not happen."""
+        await self.close()
+        if self.errors and kind is None:
+            raise self.errors[0]
 
-    async def _note(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+    async def until(self, fact: Callable[[], bool]) -> None:
+        """Wait until `fact()` holds; it is looked at whenever a request or a connection begins or ends."""
+        while not fact():
+            await self._pulse.wait()
 
     # --- one connection ----------------------------------------------------------------------------------------------
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _changed(self) -> None:
+        self._pulse.set()
+        self._pulse = asyncio.Event()
+
+    def _accept(self, connection: Connection) -> None:
         self.connections += 1
-        self.open += 1
-        number = self.connections
+        self._open.add(connection)
+        task = asyncio.get_running_loop().create_task(self._serve(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._served)
+        self._changed()
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.errors.append(error)
+
+    def _closed(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        self._changed()
+
+    async def _serve(self, connection: Connection) -> None:
         try:
-            with suppress(*_LOST):
-                while await self._one(reader, writer, number):
+            if await self._welcome(connection):
+                while await self._exchange(connection):
                     pass
-        except asyncio.CancelledError:
-            if self._server is not None and self._server.is_serving():
-                raise
+        except Gone:
+            pass
         finally:
-            self._tasks.discard(task)
-            self.open -= 1
-            if not writer.is_closing():
-                writer.close()
-            await self._note()
+            connection.close()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> bool:
-        """One request; true when another may follow on the connection."""
-        async with asyncio.timeout(self.idle_s):
-            head = await reader.readuntil(b"\r\n\r\n")
-        method, path, headers = _head(head)
-        known = dict(headers)
-        body = await _body(reader, known)
-        seen = Seen(len(self.requests), self.now_ms(), method, path, headers, body, connection)
-        talk = _Socket(self, writer, seen)
-        seen.act = self._routed(seen, talk)
-        self.requests.append(seen)
-        await self._note()
-        await self._perform(seen, talk, reader)
-        await self._note()
-        return seen.done and not talk.over and known.get("connection", "").lower() != "close"
+    async def _welcome(self, connection: Connection) -> bool:
+        """Faults of the connection itself: scripted for everybody, as nobody is known yet."""
+        script = self._scripts.get(EVERYONE)
+        line = script.now(self.clock.monotonic_ms()) if script else None
+        if not script or not (_at(line, Reset, "accept") or _at(line, Hang, "connect")):
+            return True
+        script.take(self.clock.monotonic_ms())
+        if isinstance(line, Reset):
+            connection.reset()
+            return False
+        await connection.hold(line.ms if isinstance(line, Hang) else None)
+        return True
 
-    def _routed(self, seen: Seen, talk: "_Socket") -> Act:
-        path = seen.path.partition("?")[0]
-        if seen.method == "GET" and path.endswith("/models"):
-            rows = [{"id": name, "object": "model", "created": CREATED_S, "owned_by": "mock"} for name in self.models]
-            return Body(json.dumps({"object": "list", "data": rows}).encode())
-        for end, speech in SPOKEN.items():
-            if seen.method == "POST" and path.endswith(end):
-                talk.speech = speech
-                return self._act(seen.key, talk.model)
-        return Status(404, message=f"no route {seen.method} {path}", kind="invalid_request_error")
+    async def _exchange(self, connection: Connection) -> bool:
+        """One request; says whether the connection lives on."""
+        head = await connection.read_until(b"\r\n\r\n")
+        at_ms = self.clock.monotonic_ms()
+        method, path, headers = parse_head(head)
+        seen = Seen(at_ms, method, path, _key(headers), headers)
+        held = await self._hold(connection, seen)
+        if headers.get("expect", "").lower() == "100-continue":
+            await connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        seen.raw = await read_body(connection, headers)
+        ask = _ask(seen)
+        seen.model, seen.body = ask.model, ask.body
+        if not held:
+            seen.line = self._choose(ask, at_ms)
+            self._arrived(seen)
+        return await self._play(connection, ask, seen)
 
-    async def _perform(self, seen: Seen, talk: "_Socket", reader: asyncio.StreamReader) -> None:
-        """Do it while listening: a client that leaves is noticed at once, whatever is being done."""
-        assert seen.act is not None
-        doing = asyncio.ensure_future(seen.act.perform(talk))
-        gone = asyncio.ensure_future(reader.read(1))
+    def _arrived(self, seen: Seen) -> None:
+        self._seen.append(seen)
+        self._changed()
+
+    async def _hold(self, connection: Connection, seen: Seen) -> bool:
+        """`Hang("request")`: of the body nothing is read yet, so that only a key's script or everybody's can ask."""
+        names = (seen.key, EVERYONE)
+        line = self._line(names, seen.at_ms)
+        if not isinstance(line, Hang) or line.stage != "request":
+            return False
+        seen.line = line
+        self._line(names, seen.at_ms, use=True)
+        self._arrived(seen)
         try:
-            await asyncio.wait({doing, gone}, return_when=asyncio.FIRST_COMPLETED)
-            lost = doing.done() and isinstance(doing.exception(), _LOST)
-            seen.done = doing.done() and not lost
-            seen.disconnected = not seen.done
-            if seen.done:
-                doing.result()
-            elif not talk.over:
-                talk.reset()
-        finally:
-            for task in (doing, gone):
-                task.cancel()
-            await asyncio.gather(doing, gone, return_exceptions=True)
+            await connection.hold(line.ms)
+        except Gone:
+            seen.client_left, seen.ended_ms = True, self.clock.monotonic_ms()
+            raise
+        return True
 
+    def _line(self, names: tuple[str, ...], now_ms: int, *, use: bool = False) -> Line | None:
+        for name in names:
+            if script := self._scripts.get(name):
+                return script.take(now_ms) if use else script.now(now_ms)
+        return None
 
-@dataclass(slots=True)
-class _Socket:
-    """`Talk` over a real socket."""
+    def _choose(self, ask: Ask, now_ms: int) -> Line:
+        if self.keys is not None and ask.key not in self.keys:
+            return Status(401)
+        call = f"{ask.method} {ask.path.partition('?')[0]}"
+        if ask.method == "GET":
+            return self._line((call,), now_ms, use=True) or Answer()
+        names = (f"{ask.key}|{ask.model}", ask.key, ask.model, call, EVERYONE)
+        return self._line(names, now_ms, use=True) or Answer()
 
-    server: FaultServer
-    writer: asyncio.StreamWriter
-    seen: Seen
-    speech: Speech = field(default_factory=Chat)
-    body: Mapping[str, Any] = field(default_factory=dict)
-    over: bool = False
-    chunked: bool = False
-
-    def __post_init__(self) -> None:
-        self.body = self.seen.json
-
-    @property
-    def model(self) -> str:
-        return str(self.body.get("model", ""))
-
-    @property
-    def stream(self) -> bool:
-        return self.body.get("stream") is True
-
-    async def head(self, status: int, headers: Headers, length: int | None = None) -> None:
-        self.chunked = length is None
-        framing = ("transfer-encoding", "chunked") if length is None else ("content-length", str(length))
-        lines = [f"HTTP/1.1 {status} Scripted", *(f"{name}: {value}" for name, value in (*headers, framing))]
-        await self.send("\r\n".join([*lines, "", ""]).encode("latin-1"))
-
-    async def piece(self, data: bytes) -> None:
-        if data:
-            await self.send(b"%x\r\n%s\r\n" % (len(data), data) if self.chunked else data)
-
-    async def end(self) -> None:
-        if self.chunked:
-            await self.send(b"0\r\n\r\n")
-
-    async def send(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
-
-    async def sleep(self, seconds: float) -> None:
-        await self.server.clock.sleep(round(seconds * 1000))
-
-    async def hang(self) -> None:
-        await asyncio.get_running_loop().create_future()
-
-    def close(self) -> None:
-        self.over = True
-        self.writer.close()
-
-    def reset(self) -> None:
-        self.over = True
-        sock = self.writer.get_extra_info("socket")
-        if sock is not None and sock.fileno() >= 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.writer.transport.abort()
-
-    def half_close(self) -> None:
-        self.over = True
-        self.writer.write_eof()
-
-
-def _head(data: bytes) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    first, *lines = data.decode("latin-1").split("\r\n")
-    method, path, _ = first.split(" ", 2)
-    pairs = (line.partition(":") for line in lines if line)
-    return method, path, tuple((name.strip().lower(), value.strip()) for name, _, value in pairs)
-
-
-async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
-    if headers.get("transfer-encoding", "").lower() != "chunked":
-        return await reader.readexactly(int(headers.get("content-length", "0")))
-    found = []
-    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-        found.append(await reader.readexactly(size))
-        await reader.readexactly(2)
-    await reader.readuntil(b"\r\n")
-    return b"".join(found)
-
-
-# --- addresses where nobody answers ----------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def refused() -> AsyncIterator[str]:
-    """The origin of a port that refuses every connection while the block runs."""
-    with socket.socket() as held:
-        held.bind((HOST, 0))
-        yield f"http://{HOST}:{held.getsockname()[1]}"
-
-
-@asynccontextmanager
-async def unanswered() -> AsyncIterator[str]:
-    """The origin of a port where connecting gets no answer at all: its queue is full and nobody takes from it."""
-    with socket.socket() as held:
-        held.bind((HOST, 0))
-        held.listen(0)
-        fillers = [socket.socket() for _ in range(4)]
+    async def _play(self, connection: Connection, ask: Ask, seen: Seen) -> bool:
+        self._answers += 1
+        exchange = Exchange(connection, self.clock, _dialect(ask), ask, f"{self.port}{self._answers:06d}")
+        exchange.keep = ask.headers.get("connection", "").lower() != "close"
+        playing = asyncio.ensure_future(self._answer(exchange, seen.line))
+        leaving = asyncio.ensure_future(connection.left.wait())
         try:
-            for filler in fillers:
-                filler.setblocking(False)
-                filler.connect_ex(held.getsockname())
-            await asyncio.sleep(0)
-            yield f"http://{HOST}:{held.getsockname()[1]}"
+            await asyncio.wait({playing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            seen.client_left = not playing.done() or isinstance(playing.exception(), Gone)
         finally:
-            for filler in fillers:
-                filler.close()
+            playing.cancel()
+            leaving.cancel()
+            results = await asyncio.gather(playing, leaving, return_exceptions=True)
+            seen.ended_ms = self.clock.monotonic_ms()
+            self._changed()
+        if isinstance(results[0], Exception) and not isinstance(results[0], Gone):
+            raise results[0]
+        return exchange.keep and not connection.transport.is_closing() and not connection.left.is_set()
+
+    async def _answer(self, exchange: Exchange, line: Line) -> None:
+        ask = exchange.ask
+        if not isinstance(line, Answer):
+            await play(exchange, line)
+        elif ask.path.partition("?")[0].endswith("/models"):
+            await exchange.whole(200, dumps(_listing(self.models, ask)).encode())
+        elif _spoken(ask) is None:
+            await play(exchange, Status(404, f"there is no {ask.method} {ask.path} here"))
+        else:
+            await play(exchange, line)
+
+
+def _at(line: Line | None, kind: type[Hang] | type[Reset], stage: str) -> bool:
+    return isinstance(line, kind) and line.stage == stage
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
+
+
+def _ask(seen: Seen) -> Ask:
+    try:
+        body = json.loads(seen.raw) if seen.raw else {}
+    except ValueError:
+        body = {}
+    body = body if isinstance(body, dict) else {}
+    model, stream = str(body.get("model", "")), bool(body.get("stream"))
+    return Ask(seen.method, seen.path, seen.headers, seen.key, model, body, stream, len(seen.raw))
+
+
+def _spoken(ask: Ask) -> Dialect | None:
+    path = ask.path.partition("?")[0]
+    return next((dialect for dialect in DIALECTS if path.endswith(dialect.ending) and ask.method == "POST"), None)
+
+
+def _dialect(ask: Ask) -> Dialect:
+    """The protocol of the path, else the one that the headers speak of."""
+    return _spoken(ask) or (MESSAGES if "anthropic-version" in ask.headers else CHAT)
+
+
+def _listing(models: tuple[str, ...], ask: Ask) -> Mapping[str, Any]:
+    if _dialect(ask) is not MESSAGES:
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "stand-in"} for name in models]
+        return {"object": "list", "data": data}
+    born = "2026-01-01T00:00:00Z"
+    rows = [{"type": "model", "id": name, "display_name": name, "created_at": born} for name in models]
+    ends = (models[0], models[-1]) if models else (None, None)
+    return {"data": rows, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
