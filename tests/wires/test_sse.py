@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.wires.neutral import size
 
 from standby.wires.sse import MAX_EVENT, Oversized, SseDecoder, SseEvent
 
@@ -68,19 +69,19 @@ def told(events: list[SseEvent | Oversized]) -> list[tuple[str, bytes]]:
 
 
 @given(streams(), st.lists(st.integers(1, 9), max_size=60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=size(120), deadline=None)
 def test_any_cut_gives_the_same_events_and_loses_no_byte(stream: bytes, cuts: list[int]) -> None:
     decoder, at, events = SseDecoder(), 0, []
-    for size in cuts:
-        events += decoder.feed(stream[at : at + size])
-        at += size
+    for step in cuts:
+        events += decoder.feed(stream[at : at + step])
+        at += step
     events += decoder.feed(stream[at:])
     assert told(events) == reference(stream)
     assert b"".join(event.raw for event in events if isinstance(event, SseEvent)) + decoder.tail() == stream
 
 
 @given(streams(), streams(), st.integers(0, 200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=size(80), deadline=None)
 def test_the_short_way_for_usual_events_is_the_long_way(before: bytes, after: bytes, cut: int) -> None:
     usual = b'data: {"a":1}\n\nevent: x\ndata: {"b":2}\n\n: note\n\nevent: y\nid: 1\ndata: 3\n\n'
     stream = usual + before + usual + after

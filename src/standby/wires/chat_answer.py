@@ -1,5 +1,6 @@
 """Law: a whole Chat Completions answer becomes a neutral one, and back; an answer that says nothing is an error."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -52,7 +53,7 @@ def _says(answer: Response) -> bool:
 
 def _choice(body: Mapping[str, Json], choice: dict[str, Any]) -> Response:
     message = choice.get("message")
-    told = choice.get("finish_reason")
+    told = _text(choice.get("finish_reason")) or None
     if told in finish.FAULTS:
         raise WireError("finish_error", f"the model stopped with {told!r}", body)
     if not isinstance(message, dict):
@@ -68,16 +69,16 @@ def _choice(body: Mapping[str, Json], choice: dict[str, Any]) -> Response:
         _text(body.get("model")),
         parts,
         _reason(told, parts),
-        raw_finish=told if isinstance(told, str) else None,
+        raw_finish=told,
         logprobs=choice.get("logprobs"),
-        created_s=int(created) if isinstance(created, int | float) else None,
+        created_s=int(created) if isinstance(created, int | float) and math.isfinite(created) else None,
         extras={"message": more} if more else {},
         protocol=Dialect.CHAT,
     )
 
 
-def _reason(told: Any, parts: tuple[Part, ...]) -> FinishReason:
-    reason = finish.FROM_CHAT.get(told, FinishReason.OTHER) if isinstance(told, str) else FinishReason.OTHER
+def _reason(told: str | None, parts: tuple[Part, ...]) -> FinishReason:
+    reason = finish.FROM_CHAT.get(told or "", FinishReason.OTHER)
     calls = any(isinstance(part, ToolUse) for part in parts)
     return FinishReason.TOOL_CALLS if calls and reason is FinishReason.STOP else reason
 
@@ -96,7 +97,7 @@ def _parts(message: dict[str, Any]) -> list[Part]:
     audio = message.get("audio")
     if isinstance(audio, dict):
         rest = {name: value for name, value in audio.items() if name not in {"id", "data", "transcript"}}
-        data, ident, transcript = (audio.get(name) for name in ("data", "id", "transcript"))
+        data, ident, transcript = (_text(audio.get(name)) or None for name in ("data", "id", "transcript"))
         parts.append(Audio(None, data, ident, transcript, rest))
     images = message.get("images")
     parts += [RawPart(Dialect.CHAT, image) for image in images] if isinstance(images, list) else []

@@ -142,7 +142,7 @@ def messages_error(
     standby: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The body of an Anthropic error. The protocol has no `param`: it is named in the message."""
-    text = f"{param}: {message}" if param and not message.startswith(param) else message
+    text = f"{param}: {message}" if param and not message.startswith(f"{param}:") else message
     error: dict[str, Any] = {"type": type or type_for(status, MESSAGES_TYPES, "api_error"), "message": text}
     if code:
         error["code"] = code

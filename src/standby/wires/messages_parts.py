@@ -42,6 +42,11 @@ def conversation(scribe: Scribe) -> tuple[str | list[Body], list[Body]]:
             system += _blocks(scribe, message.parts)
         if message.name is not None:
             scribe.drop("messages[].name")
+    if not turns:
+        if not system:
+            raise scribe.refusal("a conversation without any content", "messages")
+        scribe.drop("the role of the only message")  # a lone instruction is what is asked
+        return "", [{"role": "user", "content": _short(system)}]
     return _short(system), turns
 
 

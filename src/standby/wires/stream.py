@@ -112,7 +112,8 @@ class EventStreamParser(ABC):
         if self._over():
             return True
         try:
-            self._read(b"\n\n", chunks, raw)
+            if self._sse.tail():
+                self._read(b"\n\n", chunks, raw)
         except StreamFault as fault:
             # Half an event is no malformed one: the stream was cut.
             if fault.code != "malformed_event":
@@ -131,6 +132,8 @@ class EventStreamParser(ABC):
         text = bytes(self._head[:_HEAD])
         if not text.strip():
             return StreamFault("empty_response", "the provider sent an empty stream")
+        if all(line.startswith(b":") for line in text.split(b"\n") if line.strip()):
+            return StreamFault("stream_truncated", "the stream ended before its first event")
         try:
             value = decode(text)
         except BadJson:
