@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from standby.clock import Clock
 from standby.core.health import after_failure, after_probe, after_success
@@ -42,18 +42,26 @@ class Books:
     machine: MachineStore
     policy: Policy
     memory: RunMemory
+    written: set[str] = field(default_factory=set)
 
     async def settle(self, turn: Turn, step: Step) -> list[Event]:
         """Mark whoever the coming step leaves."""
-        marks = settle(turn, step)
+        marks = settle(turn, step, self.policy)
         events: list[Event] = []
         if marks.skip is not None:
             self.memory.skip(turn.session_key, marks.skip, self.clock.now_ms())
-        if marks.profile is not None:
+        if marks.profile is not None and self._once(f"profile {marks.profile.id}"):
             events += await self._failed(turn, marks.profile)
-        if marks.route is not None:
+        if marks.route is not None and self._once(f"route {turn.attempts[-1].id}"):
             events += await self._route(turn, marks.route.key, self._left(marks.route))
         return events
+
+    def _once(self, what: str) -> bool:
+        """A step may be decided again in the light of its own marks: they are written once all the same."""
+        if what in self.written:
+            return False
+        self.written.add(what)
+        return True
 
     async def probing(self, turn: Turn, step: Call) -> None:
         """A probe is let through: the throttle starts anew, in memory and in the store."""
@@ -70,10 +78,11 @@ class Books:
         if step.profile_id is not None:
             before = self.auth.snapshot().health.get(step.profile_id, HEALTHY)
             self.auth.touch(step.profile_id, step.candidate.ref.provider, attempt.ended_ms)
-            if before.last_failure_at is not None or before.failure_counts:
+            if before != ProfileHealth(last_used=before.last_used, last_probe_at=before.last_probe_at):
                 events += await self._mark(turn, step, None, lambda health: after_success(health, attempt))
         key = step.candidate.route
-        if self.machine.routes().get(key, CLOSED) != CLOSED:
+        known = self.machine.routes().get(key, CLOSED)
+        if route_success(known, attempt.started_ms) != known:
             events += await self._route(turn, key, lambda route: route_success(route, attempt.started_ms))
         return events
 
@@ -84,9 +93,7 @@ class Books:
         failure, cooldowns = outcome.failure, self.policy.cooldowns
         return await self._mark(turn, step, outcome, lambda h: after_failure(h, failure, attempt, cooldowns))
 
-    async def _mark(
-        self, turn: Turn, step: Call | Refresh, failed: Failed | None, change: HealthChange
-    ) -> list[Event]:
+    async def _mark(self, turn: Turn, step: Call | Refresh, failed: Failed | None, change: HealthChange) -> list[Event]:
         if step.profile_id is None:
             return []
         pair = await self._write(step.profile_id, change)
@@ -96,9 +103,7 @@ class Books:
         reason = None if failed is None else failed.failure.reason
         return [ProfileMarked(turn.id, step.profile_id, ref.provider, ref.model, reason, *pair)]
 
-    async def _write(
-        self, profile_id: str, change: HealthChange
-    ) -> tuple[ProfileHealth, ProfileHealth] | None:
+    async def _write(self, profile_id: str, change: HealthChange) -> tuple[ProfileHealth, ProfileHealth] | None:
         try:
             return await self.auth.update_health(profile_id, change)
         except StoreUnavailable as error:

@@ -173,9 +173,7 @@ class Delivery:
         """Usage of the answer as a whole; marked when it is a sum over a takeover."""
         if self._last_usage is None or self.usage is None:
             return self._last_usage or self.usage
-        return replace(
-            self.usage.plus(self._last_usage), extras={**self._last_usage.extras, "takeover": True}
-        )
+        return replace(self.usage.plus(self._last_usage), extras={**self._last_usage.extras, "takeover": True})
 
     def feed(self, chunk: Chunk) -> list[Chunk]:
         """One chunk of the provider; what may go to the caller now. Raises Diverged when a splice cannot be made."""
@@ -259,4 +257,10 @@ class Delivery:
 
 
 def _seam(mode: Mode, delivered: str) -> Seam:
-    return Splice(delivered) if mode is Mode.SPLICE else Join(delivered)
+    if mode is Mode.SPLICE:
+        return Splice(delivered)
+    if mode is Mode.PREFILL:
+        # The model was given the text without its white space at the end (`carried_on`): it may send it again.
+        sent = delivered.rstrip()
+        return Join(sent, delivered[len(sent) :])
+    return Join(delivered)

@@ -9,11 +9,12 @@ from itertools import count
 
 from standby.bookkeeping import Books
 from standby.clock import Clock
-from standby.continuation import carried_on
+from standby.continuation import prepared
 from standby.core.classify import classify
-from standby.core.decide import DEADLINE, decide, outcome_of
+from standby.core.decide import decide, outcome_of
 from standby.core.notice import retry_text
 from standby.core.policy import Policy
+from standby.core.reasons import FailureReason
 from standby.core.seam import Diverged
 from standby.core.stream import diverged
 from standby.core.values import (
@@ -29,6 +30,7 @@ from standby.core.values import (
     HandBack,
     Hold,
     LeaseDenied,
+    ModelRef,
     Outcome,
     Passed,
     Phase,
@@ -41,7 +43,7 @@ from standby.core.values import (
     Wait,
 )
 from standby.credentials import Credential, CredentialProblem, Credentials
-from standby.delivery import Delivery, is_activity, is_end
+from standby.delivery import Delivery
 from standby.errors import StoreUnavailable
 from standby.events import (
     AttemptEnded,
@@ -55,13 +57,16 @@ from standby.events import (
 )
 from standby.memory import RunMemory
 from standby.providers.base import CallFailed, Provider, ProviderCall
+from standby.pump import FinalStop, Pump
+from standby.signals import from_exception
 from standby.stores.base import AuthStore, HeldLease, MachineStore
-from standby.verdict import ending
+from standby.verdict import broken, credential_failure, ending
 from standby.wires.common import Chunk, Request
 
 log = logging.getLogger("standby.engine")
 Events = AsyncGenerator[Event, None]
 Compactor = Callable[[Turn, Request], Awaitable[Request]]
+Switch = Callable[[], ModelRef | None]
 
 
 @dataclass(slots=True)
@@ -79,10 +84,18 @@ class Engine:
     memory: RunMemory = field(default_factory=RunMemory)
     sinks: Sequence[Sink] = ()
 
-    def run(self, turn: Turn, request: Request, *, compactor: Compactor | None = None) -> Events:
+    def run(
+        self,
+        turn: Turn,
+        request: Request,
+        *,
+        compactor: Compactor | None = None,
+        switch: Switch | None = None,
+    ) -> Events:
         """Perform one turn; the last event is always `TurnEnded`. Closing the generator, or cancelling its task,
-        cancels the turn: no wait, call or lease survives it and no profile is marked (R1.3)."""
-        return _Run(self, turn, request, compactor).events()
+        cancels the turn: no wait, call or lease survives it and no profile is marked (R1.3). `switch` is asked
+        before each step for a live switch of the model, which it tells once (SPEC 13)."""
+        return _Run(self, turn, request, compactor, switch).events()
 
 
 @dataclass(slots=True)
@@ -91,16 +104,21 @@ class _Run:
     turn: Turn
     request: Request
     compactor: Compactor | None
+    switch: Switch | None
     delivery: Delivery = field(init=False)
     books: Books = field(init=False)
-    phase: Phase = Phase.LOCAL
+    pump: Pump = field(init=False)
     outcome: Outcome = field(default_factory=Cancelled)
     ids: "count[int]" = field(default_factory=count)
+    serving: bool = False
+    """The caller was told who answers now."""
+    releasing: "asyncio.Future[None] | None" = None
 
     def __post_init__(self) -> None:
         takeover = self.turn.takeover
         engine = self.engine
         self.books = Books(engine.clock, engine.auth, engine.machine, engine.policy, engine.memory)
+        self.pump = Pump(engine.clock, engine.provider, self.turn.deadline_ms)
         self.delivery = Delivery(keep_text=takeover == "auto", hold_all=takeover == "hold")
 
     # --- the loop ----------------------------------------------------------------------------------------------------
@@ -113,29 +131,46 @@ class _Run:
             Skip: self._skip,
             Compact: self._compact,
         }
-        ended = False
         try:
             while True:
-                now, jitter = self.engine.clock.now_ms(), self.engine.clock.jitter()
-                step = decide(self.turn, self._view(now, jitter), self.engine.policy)
-                yield self._emit(StepTaken(self.turn.id, step, now, jitter))
-                for event in await self.books.settle(self.turn, step):
+                step, taken, marks = await self._next()
+                yield self._emit(taken)
+                for event in marks:
                     yield self._emit(event)
                 perform = performers.get(type(step))
                 if perform is None:
-                    ended = True
-                    yield self._emit(self._end(step))
-                    return
+                    break
                 async with aclosing(perform(step)) as events:
                     async for event in events:
                         yield event
-        finally:
-            if not ended:
-                self._emit(TurnEnded(self.turn.id, "cancelled", attempts=self.turn.attempts))
+            end = self._end(step)
+        except (asyncio.CancelledError, GeneratorExit):
+            self._emit(self._end(GiveUp("cancelled", reason=FailureReason.ABORTED)))
+            raise
+        except BaseException as error:
+            self._emit(broken(self.turn, error))
+            raise
+        yield self._emit(end)
+
+    async def _next(self) -> tuple[Step, StepTaken, list[Event]]:
+        """What to do next. Whoever the step leaves is marked first; then it is asked again in the light of the marks."""
+        now, jitter = self.engine.clock.now_ms(), self.engine.clock.jitter()
+        if self.switch is not None:
+            self.turn = replace(self.turn, switch_to=self.switch())
+        step = decide(self.turn, self._view(now, jitter), self.engine.policy)
+        marks = await self.books.settle(self.turn, step)
+        if marks:
+            step = decide(self.turn, self._view(now, jitter), self.engine.policy)
+            marks += await self.books.settle(self.turn, step)
+        self.turn = replace(self.turn, switch_to=None)
+        return step, StepTaken(self.turn.id, step, now, jitter), marks
 
     def _emit(self, event: Event) -> Event:
         for sink in self.engine.sinks:
-            sink.emit(event)
+            try:
+                sink.emit(event)
+            except Exception:
+                log.exception("a sink failed on %s; the turn goes on", type(event).__name__)
         return event
 
     def _view(self, now: int, jitter: float) -> View:
@@ -153,9 +188,7 @@ class _Run:
 
     def _end(self, step: Step) -> TurnEnded:
         assert isinstance(step, Finish | GiveUp | HandBack | Hold)
-        return ending(
-            self.turn, step, self.engine.clock.now_ms(), self.delivery.served, self.delivery.total()
-        )
+        return ending(self.turn, step, self.engine.clock.now_ms(), self.delivery.served, self.delivery.total())
 
     def _record(self, step: Step, outcome: Outcome, started: int) -> AttemptEnded:
         clock = self.engine.clock
@@ -167,7 +200,7 @@ class _Run:
             started_ms=started,
             ended_ms=clock.now_ms(),
             jitter=clock.jitter(),
-            phase=self.phase if ran else Phase.LOCAL,
+            phase=self.pump.phase if ran else Phase.LOCAL,
             delivered=ran and self.delivery.released and self.delivery.begun,
             delivered_kind=self.delivery.kind if ran else "",
         )
@@ -190,22 +223,42 @@ class _Run:
         started = self.engine.clock.now_ms()
         outcome: Outcome = Passed()
         try:
-            await self.engine.credentials.refresh(step.profile_id, forced=step.forced)
+            await self.pump.within(self.engine.credentials.refresh(step.profile_id, forced=step.forced))
         except CredentialProblem as problem:
-            outcome = Failed(classify(_local(step.candidate.ref.provider, problem.code, problem.hint)))
+            outcome = Failed(credential_failure(step.candidate.ref.provider, problem, asked=True))
+        except FinalStop as stop:
+            outcome = Stopped(stop.why)
+        except Exception as error:
+            log.exception("the refresh of %s broke", step.profile_id)
+            outcome = Failed(classify(self._raised(step.candidate.ref.provider, error)))
         yield self._record(step, outcome, started)
 
     async def _compact(self, step: Compact) -> Events:
+        """A compaction that gives nothing smaller has failed: never the same size again (SPEC 6.1)."""
         started = self.engine.clock.now_ms()
-        if self.compactor is not None:
-            self.request = await self.compactor(self.turn, self.request)
-        yield self._record(step, Passed(), started)
+        outcome: Outcome = Passed()
+        try:
+            smaller = await self.pump.within(self._compacted())
+            if smaller == self.request:
+                raise ValueError("the compaction changed nothing")
+            self.request = smaller
+        except FinalStop as stop:
+            outcome = Stopped(stop.why)
+        except Exception as error:
+            outcome = Failed(classify(self._raised(step.candidate.ref.provider, error)))
+        yield self._record(step, outcome, started)
+
+    async def _compacted(self) -> Request:
+        return self.request if self.compactor is None else await self.compactor(self.turn, self.request)
+
+    def _raised(self, provider: str, error: Exception) -> ErrorSignal:
+        return from_exception(error, provider=provider, now_ms=self.engine.clock.now_ms(), phase=self.pump.phase)
 
     # --- a call ------------------------------------------------------------------------------------------------------
 
     async def _call(self, step: Call) -> Events:
         started = self.engine.clock.now_ms()
-        self.phase, self.outcome = Phase.LOCAL, Cancelled()
+        self.pump.phase, self.outcome, self.serving = Phase.LOCAL, Cancelled(), False
         self.delivery.begin(step.mode)
         lease = await self._lease(step)
         if step.lease is not None and lease is None:
@@ -216,6 +269,9 @@ class _Run:
             async with aclosing(self._converse(step)) as events:
                 async for event in events:
                     yield event
+        except BaseException:
+            self._record(step, Cancelled(), started)
+            raise
         finally:
             if lease is not None:
                 await asyncio.shield(self._release(lease))
@@ -226,13 +282,25 @@ class _Run:
                 yield self._emit(event)
 
     async def _lease(self, step: Call) -> HeldLease | None:
+        """The lease that the step needs. A cancellation while it is being taken gives it back."""
         if step.lease is None:
             return None
-        now = self.engine.clock.now_ms()
+        machine, clock = self.engine.machine, self.engine.clock
+        taking = asyncio.ensure_future(
+            machine.acquire(step.lease.name, self.turn.id, step.lease.ttl_ms, clock.now_ms())
+        )
         try:
-            return await self.engine.machine.acquire(step.lease.name, self.turn.id, step.lease.ttl_ms, now)
+            return await asyncio.shield(taking)
         except StoreUnavailable as error:
             return _unleased(step, self.turn.id, error)
+        except asyncio.CancelledError:
+            taking.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, taking: "asyncio.Future[HeldLease | None]") -> None:
+        lease = None if taking.cancelled() or taking.exception() else taking.result()
+        if lease is not None:
+            self.releasing = asyncio.ensure_future(self._release(lease))
 
     async def _release(self, lease: HeldLease) -> None:
         try:
@@ -242,111 +310,56 @@ class _Run:
 
     async def _converse(self, step: Call) -> Events:
         """One call from the credential to the last chunk; sets `outcome`."""
+        provider = step.candidate.ref.provider
         try:
-            credential = await self._credential(step)
-            request = carried_on(self.request, step.mode, self.delivery.text)
-            plain = self.delivery.begun or request.raw is None
+            credential = await self.pump.within(self._credential(step))
+            request = prepared(self.request, step, self.delivery.text)
             call = ProviderCall(
-                step, request, credential, self.engine.provider.limits(step), passthrough=not plain
+                step,
+                request,
+                credential,
+                self.engine.provider.limits(step),
+                passthrough=request.raw is not None and not self.delivery.begun,
             )
-            async with aclosing(self._chunks(call)) as chunks:
+            async with aclosing(self.pump.chunks(call)) as chunks:
                 async for chunk in chunks:
                     for event in self._deliver(step, chunk):
                         yield event
             self.outcome = Answered()
         except CredentialProblem as problem:
-            self._fail(_local(step.candidate.ref.provider, problem.code, problem.hint))
+            self.outcome = Failed(credential_failure(provider, problem))
         except CallFailed as failed:
             self._fail(failed.signal)
         except Diverged:
             self.outcome = Failed(diverged(step))
-        except _Stop as stop:
+        except FinalStop as stop:
             self.outcome = Stopped(stop.why)
+        except Exception as error:
+            # A fault of ours or of a plug-in is told like any unrecognised failure, and another model may still answer.
+            log.exception("the call to %s broke", step.candidate)
+            self._fail(self._raised(provider, error))
 
     def _fail(self, signal: ErrorSignal) -> None:
-        self.outcome = outcome_of(classify(signal))
+        self.outcome = outcome_of(classify(signal), self.engine.policy)
 
     async def _credential(self, step: Call) -> Credential | None:
         if step.profile_id is None:
             return None
         return await self.engine.credentials.resolve(step.profile_id)
 
-    def _progress(self, phase: Phase) -> None:
-        self.phase = phase
-
-    async def _chunks(self, call: ProviderCall) -> AsyncGenerator[Chunk, None]:
-        """The provider's chunks up to the end, within the limits of first content, idle, total and the turn."""
-        clock, limits = self.engine.clock, call.limits
-        start = clock.monotonic_ms()
-        quiet_until, alive = start + limits.first_token_ms, False
-        total_until = start + limits.total_ms
-        turn_until = start + self.turn.deadline_ms - clock.now_ms()
-        stream = self.engine.provider.call(call, self._progress)
-        try:
-            while True:
-                until = min(quiet_until, total_until, turn_until)
-                try:
-                    async with clock.limit(until - clock.monotonic_ms()):
-                        chunk = await anext(stream)
-                except TimeoutError:
-                    raise self._too_late(call, until, total_until, turn_until, alive) from None
-                except StopAsyncIteration:
-                    return
-                if is_activity(chunk):
-                    alive = True
-                if alive:
-                    quiet_until = clock.monotonic_ms() + limits.idle_ms
-                yield chunk
-                if is_end(chunk):
-                    return
-        finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
-                await close()
-
-    def _too_late(self, call: ProviderCall, until: int, total: int, turn: int, alive: bool) -> Exception:
-        if until == turn:
-            return _Stop(DEADLINE)
-        code = "total_timeout" if until == total else "idle_timeout" if alive else "first_token_timeout"
-        return CallFailed(
-            ErrorSignal(
-                provider=call.step.candidate.ref.provider,
-                where="exception",
-                code=code,
-                message=f"no answer within the limit ({code})",
-                phase=self.phase,
-                silent=until != total,
-                preview=code,
-            )
-        )
-
     def _deliver(self, step: Call, chunk: Chunk) -> list[Event]:
-        released, begun = self.delivery.released, self.delivery.begun
+        begun = self.delivery.begun
         out = self.delivery.feed(chunk)
         events: list[Event] = []
-        if out and not released:
+        if out and not self.serving:
+            self.serving = True
             served = Serving(self.turn.id, step.candidate, step.profile_id, self._tries(), takeover=begun)
             events.append(self._emit(served))
-        for piece in out:
-            events.append(self._emit(Delta(self.turn.id, piece)))
+        events += [self._emit(Delta(self.turn.id, piece)) for piece in out]
         return events
 
     def _tries(self) -> int:
         return sum(isinstance(a.step, Call) for a in self.turn.attempts) + 1
-
-
-class _Stop(Exception):
-    """A final stop during a call (SPEC 9.5)."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-
-
-def _local(provider: str, code: str, message: str) -> ErrorSignal:
-    return ErrorSignal(
-        provider=provider, where="exception", code=code, message=message, phase=Phase.LOCAL, preview=message
-    )
 
 
 def _unleased(step: Call, owner: str, error: StoreUnavailable) -> HeldLease:

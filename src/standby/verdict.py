@@ -1,19 +1,27 @@
 """Law: how a turn's end is told to its caller: exactly one ending, one honest error (R1.2, SPEC 10)."""
 
-from standby.core.reasons import TRAITS, FailureReason
+from dataclasses import replace
+
+from standby.core.classify import classify
+from standby.core.reasons import FailureReason
 from standby.core.summary import dominant, sentence, status_hint
+from standby.core.tally import losses
 from standby.core.values import (
     Attempt,
     Call,
+    ErrorSignal,
     Failed,
+    Failure,
     Finish,
     GiveUp,
     HandBack,
     Hold,
+    Phase,
     Refresh,
     Refused,
     Turn,
 )
+from standby.credentials import CredentialProblem
 from standby.errors import FailoverError, FallbackSummaryError, TurnCancelled
 from standby.events import TurnEnded
 from standby.wires.common import Usage
@@ -60,24 +68,21 @@ def _error(turn: Turn, step: Finish | GiveUp | HandBack | Hold, now_ms: int) -> 
     if isinstance(step, GiveUp) and step.why == "cancelled":
         return TurnCancelled("the turn was cancelled")
     retry_at = step.retry_at_ms if isinstance(step, GiveUp) else None
-    message = sentence(turn.attempts, turn.chain, retry_at, now_ms)
+    last = _last_failed(turn)
+    # What is surfaced is the last failure as it was; the others travel with it.
+    told = (last,) if last is not None and isinstance(step, GiveUp) and step.why == "surfaced" else turn.attempts
+    message = sentence(told, turn.chain, retry_at, now_ms)
     if isinstance(step, HandBack):
         message = f"the model was switched to {step.target} while the turn ran; it is not part of this chain"
-    last = _last_failed(turn)
-    several = len(turn.attempts) > 1
-    reason = dominant(turn.attempts)
-    kind = FallbackSummaryError if several else FailoverError
-    signal = (
-        None
-        if last is None or not isinstance(last.outcome, Failed | Refused)
-        else last.outcome.failure.signal
-    )
+    reason = dominant(told)
+    kind = FallbackSummaryError if len(losses(told)) > 1 else FailoverError
+    signal = None if last is None or not isinstance(last.outcome, Failed | Refused) else last.outcome.failure.signal
     where = last.step if last is not None and isinstance(last.step, Call | Refresh) else None
     return kind(
         message,
         reason=reason,
         attempts=turn.attempts,
-        status=_status(turn, reason),
+        status=status_hint(told),
         code=signal.code if signal is not None else "",
         provider=where.candidate.ref.provider if where is not None else turn.chain[0].ref.provider,
         model=where.candidate.ref.model if where is not None else turn.chain[0].ref.model,
@@ -86,9 +91,29 @@ def _error(turn: Turn, step: Finish | GiveUp | HandBack | Hold, now_ms: int) -> 
     )
 
 
-def _status(turn: Turn, reason: FailureReason) -> int | None:
-    return status_hint(turn.attempts) or TRAITS[reason].http_status
-
-
 def _last_failed(turn: Turn) -> Attempt | None:
     return next((a for a in reversed(turn.attempts) if isinstance(a.outcome, Failed | Refused)), None)
+
+
+def broken(turn: Turn, error: BaseException) -> TurnEnded:
+    """The end of a turn that a fault of our own broke off: still exactly one."""
+    return TurnEnded(turn.id, "failed", attempts=turn.attempts, error=error if isinstance(error, Exception) else None)
+
+
+def credential_failure(provider: str, problem: CredentialProblem, *, asked: bool = False) -> Failure:
+    """The verdict on a credential that cannot be used. `asked`: a token endpoint may have said so, and its word counts.
+
+    Whatever the code, it is this account's trouble and nobody else's: the next account may be asked.
+    """
+    signal = ErrorSignal(
+        provider=provider,
+        where="exception",
+        code=problem.code,
+        message=problem.hint,
+        phase=Phase.HEADERS if asked else Phase.LOCAL,
+        preview=problem.hint,
+    )
+    failure = classify(signal)
+    if failure.reason is not FailureReason.UNCLASSIFIED:
+        return failure
+    return classify(replace(signal, type="expired_credential", phase=Phase.LOCAL))

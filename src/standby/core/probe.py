@@ -1,8 +1,7 @@
-"""Law: when every profile of a candidate is cooling, may it be tried all the same? (SPEC 9.2, REFERENCE 4.2)"""
+"""Law: when every profile of a candidate is cooling, may it be tried all the same? (SPEC 7, 9.2, REFERENCE 4.2)"""
 
 from dataclasses import dataclass
 
-from standby.core.health import Block, block, unavailable_reason
 from standby.core.policy import Policy
 from standby.core.reasons import TRAITS, FailureReason
 from standby.core.values import (
@@ -16,6 +15,7 @@ from standby.core.values import (
     Turn,
     View,
 )
+from standby.core.windows import Block, block, unavailable_reason
 
 CREDENTIAL_REASONS = frozenset({FailureReason.AUTH, FailureReason.BILLING})
 """Only the primary may be probed for these, in the last minutes of the window (SPEC 9.2)."""
@@ -38,52 +38,76 @@ class Denied:
 
 
 @dataclass(frozen=True, slots=True)
-class Cooling:
-    """The facts of one look at a provider whose profiles are all cooling."""
+class Place:
+    """Where in the chain the probe would be made."""
 
-    reason: FailureReason
-    blocks: tuple[tuple[AuthProfile, Block], ...]
-    soonest_ms: int
     primary: bool
     alone: bool
 
 
-def _look(turn: Turn, view: View, candidate: Candidate, ranked: tuple[AuthProfile, ...]) -> Cooling:
-    model = candidate.ref.model
-    blocks = []
+def may_probe(
+    turn: Turn, view: View, policy: Policy, candidate: Candidate, ranked: tuple[AuthProfile, ...]
+) -> Granted | Denied:
+    """Decide over a candidate whose every profile in `ranked` is blocked."""
+    provider, model = candidate.ref.provider, candidate.ref.model
+    reason = unavailable_reason(ranked, view.health, model, view.now_ms)
+    if reason is FailureReason.AUTH_PERMANENT:
+        return Denied("provider_auth", reason)
+    place = Place(candidate == turn.chain[0], len(turn.chain) == 1)
+    granted = _first(view, policy, model, ranked, place)
+    if granted is None:
+        return Denied("cooling", reason)
+    if place.primary and _recent(_last_probe(view, provider, ranked), view.now_ms, policy.probes.throttle_ms):
+        return Denied("probe_throttled", reason)
+    return Denied("probe_used", reason) if _slot_used(turn, provider) else granted
+
+
+def _first(view: View, policy: Policy, model: str, ranked: tuple[AuthProfile, ...], place: Place) -> Granted | None:
     for profile in ranked:
         found = block(view.health.get(profile.id, HEALTHY), model, view.now_ms)
-        if found is not None:
-            blocks.append((profile, found))
-    return Cooling(
-        reason=unavailable_reason([p.id for p, _ in blocks], view.health, model, view.now_ms),
-        blocks=tuple(blocks),
-        soonest_ms=min(found.until_ms for _, found in blocks),
-        primary=candidate == turn.chain[0],
-        alone=len(turn.chain) == 1,
-    )
+        if found is not None and _may(view, policy, profile, found, place):
+            return Granted(profile, found)
+    return None
 
 
-def _last_probe(view: View, provider: str, cooling: Cooling) -> int:
-    stored = (view.health[p.id].last_probe_at or 0 for p, _ in cooling.blocks if p.id in view.health)
+def _may(view: View, policy: Policy, profile: AuthProfile, found: Block, place: Place) -> bool:
+    """One profile's window: how it came about decides who may look behind it, and when."""
+    near = view.now_ms >= found.until_ms - policy.probes.margin_ms
+    if found.reason is FailureReason.AUTH_PERMANENT:
+        return False
+    if found.reason in CREDENTIAL_REASONS:
+        # An inline key never retries inside such a window (SPEC 7).
+        own = profile.source is not ProfileSource.INLINE
+        return own and place.primary and (near or place.alone)
+    if found.reason is FailureReason.RATE_LIMIT:
+        return near or _is_short(view, policy, profile, found) or _is_due(view, policy, profile)
+    if place.primary:
+        return near or place.alone
+    return TRAITS[found.reason].probe_sibling
+
+
+def _is_short(view: View, policy: Policy, profile: AuthProfile, found: Block) -> bool:
+    """A plain limit of a few minutes may be tried at once; a long one or a subscription's is only verified."""
+    since = view.health.get(profile.id, HEALTHY).last_failure_at
+    length = found.until_ms - (view.now_ms if since is None else since)
+    return found.kind != "blocked" and length <= policy.cooldowns.verify_after_ms
+
+
+def _is_due(view: View, policy: Policy, profile: AuthProfile) -> bool:
+    """Is it so long since anything was heard that the long window may be verified (SPEC 7)?"""
+    health = view.health.get(profile.id, HEALTHY)
+    heard = max(health.last_probe_at or 0, health.last_failure_at or 0)
+    return not _recent(heard, view.now_ms, policy.cooldowns.verify_after_ms)
+
+
+def _recent(time_ms: int, now_ms: int, span_ms: int) -> bool:
+    """Within the span; a time that lies ahead comes from a clock that was wrong and holds nobody up."""
+    return 0 <= now_ms - time_ms < span_ms
+
+
+def _last_probe(view: View, provider: str, ranked: tuple[AuthProfile, ...]) -> int:
+    stored = (view.health.get(profile.id, HEALTHY).last_probe_at or 0 for profile in ranked)
     return max((view.probes.get(provider, 0), *stored))
-
-
-def _primary_may(view: View, policy: Policy, cooling: Cooling, last_probe: int) -> bool:
-    """The primary's own chances: alone, near the end of the window, a plain rate limit, or a long window to verify."""
-    probes = policy.probes
-    if not cooling.primary or view.now_ms - last_probe < probes.throttle_ms:
-        return False
-    if cooling.alone or view.now_ms >= cooling.soonest_ms - probes.margin_ms:
-        return True
-    if cooling.reason is not FailureReason.RATE_LIMIT:
-        return False
-    remaining = cooling.soonest_ms - view.now_ms
-    blocked = any(found.kind == "blocked" for _, found in cooling.blocks)
-    # A window longer than the ladder's longest came from the provider: it is not probed at once, only verified.
-    if not blocked and remaining <= policy.cooldowns.ladder_ms[-1]:
-        return True
-    return view.now_ms - last_probe >= policy.cooldowns.verify_after_ms
 
 
 def _slot_used(turn: Turn, provider: str) -> bool:
@@ -97,33 +121,3 @@ def _slot_used(turn: Turn, provider: str) -> bool:
         if not isinstance(attempt.outcome, Failed) or TRAITS[attempt.outcome.failure.reason].ends_probe_slot:
             return True
     return False
-
-
-def _first(cooling: Cooling, *, inline: bool) -> Granted | None:
-    for profile, found in cooling.blocks:
-        transient = (
-            found.reason not in CREDENTIAL_REASONS and found.reason is not FailureReason.AUTH_PERMANENT
-        )
-        if (transient or found.reason is cooling.reason) and (
-            inline or profile.source is not ProfileSource.INLINE
-        ):
-            return Granted(profile, found)
-    return None
-
-
-def may_probe(
-    turn: Turn, view: View, policy: Policy, candidate: Candidate, ranked: tuple[AuthProfile, ...]
-) -> Granted | Denied:
-    """Decide over a candidate whose every ranked profile is blocked."""
-    cooling = _look(turn, view, candidate, ranked)
-    provider = candidate.ref.provider
-    if cooling.reason is FailureReason.AUTH_PERMANENT:
-        return Denied("provider_auth", cooling.reason)
-    allowed = _primary_may(view, policy, cooling, _last_probe(view, provider, cooling))
-    credential = cooling.reason in CREDENTIAL_REASONS
-    if not allowed and (credential or cooling.primary or not TRAITS[cooling.reason].probe_sibling):
-        return Denied("cooling", cooling.reason)
-    if _slot_used(turn, provider):
-        return Denied("probe_used", cooling.reason)
-    # An inline key never retries inside a billing or auth window (SPEC 7).
-    return _first(cooling, inline=not credential) or Denied("cooling", cooling.reason)

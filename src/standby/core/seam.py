@@ -55,6 +55,8 @@ class Join:
     """The answer is carried on: a repetition at the seam, or a whole restart, is cut off."""
 
     expected: str
+    shown: str = ""
+    """White space that was read already but taken off the text that is carried on."""
     held: str = ""
     open: bool = False
 
@@ -82,7 +84,7 @@ class Join:
     def _release(self, cut: int) -> str:
         self.open = True
         text, self.held = self.held[cut:], ""
-        return text
+        return text[_common(text, self.shown) :]
 
 
 def _common(a: str, b: str) -> int:

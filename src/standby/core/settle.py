@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
+from standby.core.policy import Policy
 from standby.core.reasons import TRAITS
 from standby.core.route import counts
+from standby.core.skips import SkipKey, skip_key
 from standby.core.values import (
     Attempt,
     Call,
     Candidate,
     Failed,
-    Phase,
     Refresh,
     RouteKey,
-    Skip,
     Step,
     Turn,
     Wait,
@@ -35,7 +35,7 @@ class Settled:
 
     profile: Attempt | None = None
     route: RouteLeft | None = None
-    skip: tuple[str, str, str] | None = None
+    skip: SkipKey | None = None
 
 
 NOTHING = Settled()
@@ -47,43 +47,30 @@ def _pair(step: Step) -> tuple[Candidate, str | None] | None:
     return None
 
 
-def settle(turn: Turn, step: Step) -> Settled:
-    """Compare the coming step with the last attempt: whoever is left now is marked now."""
-    if not turn.attempts:
+def settle(turn: Turn, step: Step, policy: Policy) -> Settled:
+    """Compare the coming step with the last attempt: whoever is left now is marked now.
+
+    Only a failure marks: who recovered and answered, or was denied a lease, is left without a mark.
+    """
+    last = turn.attempts[-1] if turn.attempts else None
+    if last is None or not isinstance(last.outcome, Failed):
         return NOTHING
-    last = turn.attempts[-1]
-    here = _pair(last.step)
-    if here is None or isinstance(last.step, Skip):
+    here, there = _pair(last.step), _pair(step)
+    if here is None or here == there:
         return NOTHING
-    there = _pair(step)
-    if here == there:
-        return NOTHING
+    moved = there is None or there[0] != here[0]
     return Settled(
-        profile=_failed_here(turn, here),
-        route=None if there is not None and there[0] == here[0] else _route_left(turn, here[0]),
-        skip=_skip_entry(turn, last),
+        profile=None if here[1] is None else last,
+        route=_route_left(turn, here[0]) if moved else None,
+        skip=_skip_entry(turn, last, policy),
     )
-
-
-def _failed_here(turn: Turn, here: tuple[Candidate, str | None]) -> Attempt | None:
-    """The last failure of the trailing attempts on this candidate and profile."""
-    if here[1] is None:
-        return None
-    for attempt in reversed(turn.attempts):
-        if _pair(attempt.step) != here:
-            return None
-        if isinstance(attempt.outcome, Failed):
-            return attempt
-    return None
 
 
 def _route_left(turn: Turn, candidate: Candidate) -> RouteLeft | None:
     failed, slow, half_open = 0, False, False
     for attempt in reversed(turn.attempts):
         step = attempt.step
-        if not (
-            isinstance(step, Call) and step.candidate == candidate and isinstance(attempt.outcome, Failed)
-        ):
+        if not (isinstance(step, Call) and step.candidate == candidate and isinstance(attempt.outcome, Failed)):
             break
         failure = attempt.outcome.failure
         half_open = half_open or step.half_open
@@ -96,15 +83,10 @@ def _route_left(turn: Turn, candidate: Candidate) -> RouteLeft | None:
     return RouteLeft(candidate.route, failed, slow, half_open)
 
 
-def _skip_entry(turn: Turn, last: Attempt) -> tuple[str, str, str] | None:
+def _skip_entry(turn: Turn, last: Attempt, policy: Policy) -> SkipKey | None:
     step, outcome = last.step, last.outcome
     if not isinstance(step, Call) or not isinstance(outcome, Failed) or step.candidate == turn.chain[0]:
         return None
     if not TRAITS[outcome.failure.reason].skip_cache:
         return None
-    return step.candidate.ref.provider, step.candidate.ref.model, step.profile_id or ""
-
-
-def reached_provider(attempt: Attempt) -> bool:
-    """Did the request get to the provider at all?"""
-    return attempt.phase not in {Phase.LOCAL, Phase.CONNECT}
+    return skip_key(step.candidate, step.profile_id, policy)

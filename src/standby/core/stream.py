@@ -57,25 +57,19 @@ def _unfit_mode(attempt: Attempt) -> bool:
 def continuation(turn: Turn, candidate: Candidate, safe: Replay) -> Mode:
     """How this candidate is to carry the answer on: prefill where it is declared, else splice, else an instruction.
 
-    What failed before on this candidate is not tried again; another model cannot repeat the text word for word, so
-    only the model that began is asked to regenerate.
+    What failed before on this candidate is not tried again. Another model cannot repeat the text word for word: only
+    the model that wrote all of it is asked to regenerate. Not asked where the record says `Replay.STOP`.
     """
     if safe is Replay.FREE:
         return Mode.FRESH
     if safe is Replay.CONTINUE:
         return Mode.CONTINUE
-    began = next(a.step for a in turn.attempts if a.delivered)
-    same_model = isinstance(began, Call) and began.candidate.ref == candidate.ref
-    tried = {
-        a.step.mode
-        for a in turn.attempts
-        if isinstance(a.step, Call) and a.step.candidate == candidate and _unfit_mode(a)
-    }
+    calls = [(attempt, attempt.step) for attempt in turn.attempts if isinstance(attempt.step, Call)]
+    tried = {step.mode for attempt, step in calls if step.candidate == candidate and _unfit_mode(attempt)}
     if candidate.capabilities.prefill and Mode.PREFILL not in tried:
         return Mode.PREFILL
-    if same_model and Mode.SPLICE not in tried:
-        return Mode.SPLICE
-    return Mode.CONTINUE
+    own = all(step.candidate.ref == candidate.ref for attempt, step in calls if attempt.delivered)
+    return Mode.SPLICE if own and Mode.SPLICE not in tried else Mode.CONTINUE
 
 
 def diverged(step: Call) -> Failure:
