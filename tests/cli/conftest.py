@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.upstream import Upstream, serving
 
 from standby.cli.root import cli
 from standby.cli.shell import guarded
 from standby.providers.registry import VENDORS
-from tests.cli.upstream import Upstream, serving
 
 
 @dataclass(frozen=True)

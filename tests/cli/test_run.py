@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from standby.cli.run import model_and_profile
 from tests.cli.conftest import Home
 from tests.cli.upstream import Upstream
+
+from standby.cli.run import model_and_profile
 
 ANSWER = "Hello from here\n"
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")

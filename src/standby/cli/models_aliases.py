@@ -77,8 +77,9 @@ def remove(ctx: click.Context, alias: str) -> None:
     edit, name = editing(settings_of(ctx)), alias.strip().lower()
     keys = [key for key, written in _written(edit).items() if written.lower() == name]
     if not keys:
-        near = nearest(name, _written(edit).values(), 1)
-        hint = f": did you mean {near[0]}?" if near else ""
+        known = list(_written(edit).values())
+        near = nearest(name, known, 1)
+        hint = f": did you mean {near[0]}?" if near else f": there are {', '.join(known)}" if known else ""
         raise Misconfigured(f"there is no alias {alias!r}{hint}")
     changed = edit.write([((*PATH, key, "alias"), DELETE) for key in keys])
     told_written(edit, changed, f"{alias.strip()} is no alias any more")

@@ -95,16 +95,24 @@ def printable(text: str) -> str:
 
 
 def left(until_ms: int | None, now_ms: int) -> str:
-    """The time until an instant: `2 min`, `expired 3 days ago`; empty for none."""
+    """The time until an instant: `2 min`, `3 days ago`; empty for none."""
     if until_ms is None:
         return ""
-    wait = until_ms - now_ms
-    return duration(wait) if wait > 0 else f"{duration(-wait + 1)} ago"
+    return duration(until_ms - now_ms) if until_ms > now_ms else f"{past(now_ms - until_ms)} ago"
 
 
 def ago(at_ms: int | None, now_ms: int) -> str:
     """How long ago: `5 min ago`, `never`."""
-    return "never" if at_ms is None else f"{duration(max(1, now_ms - at_ms))} ago"
+    return "never" if at_ms is None else f"{past(max(0, now_ms - at_ms))} ago"
+
+
+_PAST = ((2 * 86_400_000, 86_400_000, "days"), (2 * 3_600_000, 3_600_000, "hours"), (60_000, 60_000, "min"))
+
+
+def past(ms: int) -> str:
+    """A time that has gone by, rounded down as people do."""
+    unit, name = next(((unit, name) for above, unit, name in _PAST if ms >= above), (1_000, "s"))
+    return f"{ms // unit} {name}"
 
 
 def counted(number: int, noun: str) -> str:
