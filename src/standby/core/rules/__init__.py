@@ -42,6 +42,7 @@ COMMON: tuple[Rule, ...] = (
     *prose.OVERFLOW,
     *prose.WINDOWS,
     *prose.MONEY,
+    *prose.SPEND_WINDOWS,
     *prose.KEYS,
     *requests.CAPABILITY,
     *fallback.TRANSIENT,

@@ -36,6 +36,9 @@ MINIMAX = Family(
         Rule("minimax.timeout", R.TIMEOUT, code=("1001",)),
         Rule("minimax.server", R.SERVER_ERROR, code=any_of("1000 | 1013 | 1024 | 1033")),
         Rule("minimax.plan", R.MODEL_NOT_FOUND, code=("2061",), rotate=True),
+        Rule(
+            "minimax.overflow", R.CONTEXT_OVERFLOW, text=any_of("context window exceeds | context window ... exceed*")
+        ),
         Rule("minimax.request", R.FORMAT, code=any_of("2013 | 1042 | 20132")),
     ),
 )
@@ -208,7 +211,7 @@ SILICONFLOW = Family(
             R.CONTEXT_OVERFLOW,
             text=any_of("max seq len | max total tokens | length of prompt tokens must be less than"),
         ),
-        Rule("siliconflow.request", R.FORMAT, code=("20015",)),
+        Rule("siliconflow.request", R.FORMAT, code=("20015",), unless=any_of("invalid token | api key")),
     ),
 )
 FAMILIES = (ZHIPU, MINIMAX, MOONSHOT, QWEN, VOLCENGINE, SILICONFLOW)

@@ -12,7 +12,7 @@ CODES = (
         "code.context",
         R.CONTEXT_OVERFLOW,
         code=any_of(
-            "context_length_exceeded | context_window_exceeded | "
+            "request_too_large | context_length_exceeded | context_window_exceeded | "
             "model_max_prompt_tokens_exceeded | string_above_max_length_prompt | "
             "exceed_context_size_error | contextwindowexceedederror | prompt_too_long | "
             "context_overflow | max_context_length_exceeded | input_too_long | "
@@ -38,7 +38,7 @@ CODES = (
         "code.session",
         R.SESSION_EXPIRED,
         code=any_of(
-            "previous_response_not_found | conversation_not_found | session_expired | "
+            "previous_response_not_found | websocket_connection_limit_reached | conversation_not_found | session_expired | "
             "session_not_found | thread_not_found | invalid_session | conversation_expired | "
             "no_such_session"
         ),
@@ -47,7 +47,7 @@ CODES = (
         "code.auth_permanent",
         R.AUTH_PERMANENT,
         code=any_of(
-            "account_deactivated | deactivated_workspace | api_key_revoked | key_revoked | "
+            "account_deactivated | project_archived | deactivated_workspace | api_key_revoked | key_revoked | "
             "account_suspended | account_disabled | organization_deactivated | "
             "user_deactivated | account_deleted | key_disabled | api_key_disabled | "
             "revoked_api_key | account_banned | account_terminated | organization_disabled | "
@@ -55,6 +55,13 @@ CODES = (
             "refresh_token_invalidated | invalid_refresh_token | consumer_suspended | "
             "apikeyrevoked | unauthorized_client"
         ),
+    ),
+    Rule(
+        "code.exhausted_quota",
+        R.RATE_LIMIT,
+        code=("resource_exhausted",),
+        text=any_of("exceeded your current quota | quota exceeded"),
+        unless=any_of("credits | prepayment | spending cap"),
     ),
     Rule(
         "code.billing",

@@ -23,7 +23,7 @@ _CONCURRENT = any_of(
     "account rate limit | exceeded your rate limits | concurrency ... reached | 并发"
 )
 _OVERLOAD = any_of(
-    "overloaded | over capacity | overload | at capacity | out of capacity | "
+    "overloaded | over capacity | capacity temporarily exceeded | overload | at capacity | out of capacity | "
     "no capacity | capacity exceeded | high demand | high load | heavy load | too busy | "
     "server is busy | service is busy | server busy | currently busy | model is busy | "
     "engine is currently | not ready to serve | modelnotreadyexception | "
@@ -67,7 +67,7 @@ TRANSIENT = (
         "words.certificate",
         R.TLS_CERTIFICATE,
         text=any_of(
-            "certificate verify failed | self signed certificate | certificate has expired | "
+            "signed by unknown authority | x509 | certificate verify failed | self signed certificate | certificate has expired | "
             "unable to verify the first certificate | unable to get local issuer certificate | "
             "certificate is not valid | hostname mismatch | certificate is not yet valid | "
             "does not match certificates altnames | certificate unknown"
@@ -111,7 +111,7 @@ STATUS = (
         R.RATE_LIMIT,
         status=(403,),
         text=any_of(
-            "rate limit | rate limited | too many requests | quota exceeded | quota limit | exceeded ... quota"
+            "rpm limit | tpm limit | rpm | tpm | rate limit | rate limited | too many requests | quota exceeded | quota limit | exceeded ... quota"
         ),
     ),
     Rule("status.403", R.AUTH, status=(403,)),
@@ -119,6 +119,12 @@ STATUS = (
     Rule("status.429", R.RATE_LIMIT, status=(429,)),
     Rule("status.timeout", R.TIMEOUT, status=(408, 499, 504, 522, 524, 598, 599)),
     Rule("status.404_format", R.FORMAT, status=(404,), code=("invalid_request_body",)),
+    Rule(
+        "status.404_request",
+        R.FORMAT,
+        status=(404,),
+        text=any_of("invalid url | unknown request url | unrecognized request url | malformed request"),
+    ),
     Rule("status.404", R.MODEL_NOT_FOUND, status=(404,)),
     Rule(
         "status.410",
@@ -141,6 +147,22 @@ STATUS = (
 )
 
 WORDS = (
+    Rule(
+        "code.unauthorized",
+        R.AUTH,
+        code=any_of(
+            "permission_denied | unauthenticated | permission_error | authentication_error | forbidden | "
+            "unauthorized | authenticationerror | permissiondeniederror | auth_error | access_denied | "
+            "accessdeniedexception | unauthorizederror | invalid_authentication_error"
+        ),
+        status=(0, 2, 4),
+    ),
+    Rule(
+        "code.not_found",
+        R.MODEL_NOT_FOUND,
+        code=any_of("not_found_error | notfounderror | not_found"),
+        status=(0, 2, 400),
+    ),
     Rule("words.rate_limit", R.RATE_LIMIT, text=_THROTTLE, unless=any_of("is too long | not a valid")),
     Rule(
         "words.overloaded",
@@ -183,7 +205,7 @@ WORDS = (
         "words.timeout",
         R.TIMEOUT,
         text=any_of(
-            "timeout | timed out | time out | deadline exceeded | connection error | "
+            "upstream connect error | reset before headers | goaway | econnaborted | esockettimedout | closed the connection | err connection | stop reason network error | stop reason abort | stop reason malformed response | timeout | timed out | time out | deadline exceeded | connection error | "
             "network error | connection reset | connection aborted | connection closed | "
             "connection lost | connection broken | connection was closed | "
             "peer closed connection | fetch failed | socket hang up | stream disconnected | "
@@ -203,7 +225,7 @@ WORDS = (
     ),
     Rule(
         "words.server_error",
-        R.SERVER_ERROR,
+        R.TIMEOUT,
         text=any_of(
             "internal server error | internal error | server error | bad gateway | "
             "gateway error | upstream error | backend error | unexpected error | service error | "

@@ -89,6 +89,7 @@ FINISH = (
         ),
     ),
     Rule("finish.error", R.SERVER_ERROR, code=_finish("error", "failed", "internal_error")),
+    Rule("finish.limit", R.NONE, code=_finish("max_output_tokens", "tool_calls", "tool_use", "pause_turn")),
     Rule("finish.empty", R.EMPTY_RESPONSE, code=("answer_empty",)),
     Rule("finish.answered", R.NONE, code=("answer_full",)),
 )

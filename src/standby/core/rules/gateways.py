@@ -36,6 +36,12 @@ OPENROUTER = Family(
         ),
         Rule("openrouter.free_minute", R.RATE_LIMIT, text=("free models per min",), scope=S.PROFILE),
         Rule(
+            "openrouter.provider_terms",
+            R.REFUSAL,
+            text=any_of("violation of provider terms | prohibited due to"),
+            category="policy",
+        ),
+        Rule(
             "openrouter.moderation",
             R.REFUSAL,
             text=any_of("requires moderation | was flagged | input was flagged"),

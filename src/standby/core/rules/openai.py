@@ -8,6 +8,7 @@ CODEX = Family(
     frozenset({"openai-codex", "openai"}),
     (
         Rule("codex.not_included", R.BILLING, code=("usage_not_included",)),
+        Rule("codex.plan", R.BILLING, text=("to use codex with your chatgpt plan",)),
         Rule(
             "codex.workspace",
             R.RATE_LIMIT,

@@ -26,7 +26,8 @@ OVERFLOW = (
         "prose.context",
         R.CONTEXT_OVERFLOW,
         text=any_of(
-            "prompt is too long | prompt too long | maximum context length | "
+            "prompt is too long | conversation too long | context too long | context is too long | "
+            "context shift is disabled | prompt too long | maximum context length | "
             "maximum context size | context length exceeded | exceeds the context | "
             "exceed context limit | exceeds the models context | exceeded the context | "
             "context window ... exceed* | exceed* ... context window | "
@@ -153,7 +154,7 @@ MONEY = (
         "prose.billing",
         R.BILLING,
         text=any_of(
-            "insufficient credit* | insufficient balance | insufficient account balance | "
+            "insufficient credit* | any credits | good standing | insufficient balance | insufficient account balance | "
             "insufficient ... balance | insufficient funds | insufficient quota | "
             "credit balance | credits balance | payment required | payment instrument | "
             "payment method | used all available credits | used all of your | "
@@ -189,12 +190,25 @@ MONEY = (
     ),
 )
 
+SPEND_WINDOWS = (
+    Rule(
+        "prose.passes",
+        R.RATE_LIMIT,
+        status=(402,),
+        text=any_of("try again | retry after | resets | please retry | temporar* | cooldown"),
+        scope=S.PROFILE,
+        long=True,
+    ),
+)
 KEYS = (
     Rule(
         "prose.auth_permanent",
         R.AUTH_PERMANENT,
         text=any_of(
-            "key has been revoked | key has been disabled | key has been deactivated | "
+            "key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
+            "workspace disabled | workspace deactivated | account disabled | account deactivated | account terminated | "
+            "organization disabled | organization has disabled | has been archived | "
+            "deleted or deactivated | key has been disabled | key has been deactivated | "
             "key has been deleted | key was revoked | key was disabled | key is disabled | "
             "api key ... revoked | api key ... deactivated | api key ... disabled | "
             "api key ... deleted | key is blocked | key is revoked | reported as leaked | "
@@ -240,7 +254,8 @@ KEYS = (
         "prose.auth",
         R.AUTH,
         text=any_of(
-            "invalid api key | incorrect api key | api key not valid | invalid x api key | "
+            "invalid api key | missing required authorization | missing authorization | authorization header | "
+            "incorrect api key | api key not valid | invalid x api key | "
             "invalid api token | invalid token | invalid authentication | invalid credentials | "
             "invalid bearer | api key is invalid | api key is not valid | "
             "api key ... is invalid | api key expired | api key has expired | "

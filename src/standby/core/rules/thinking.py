@@ -31,12 +31,15 @@ _MANDATORY = re.compile(
 _USE = re.compile(r"[Uu]se \W{0,2}thinking\.type\.(\w{2,12})")
 
 
-def level(message: str) -> str | None:
-    """What the error asks for: a listed value, `minimal` where thinking is mandatory, `off` where it is not supported."""
-    wanted = next(_offered(message), None)
-    if wanted is not None:
-        return wanted
-    return "minimal" if _MANDATORY.search(message) else "off"
+def level(message: str) -> str:
+    """What the error asks for first."""
+    return offers(message)[0]
+
+
+def offers(message: str) -> tuple[str, ...]:
+    """What the error leaves, in its order: the listed values, `minimal` where thinking is mandatory, else `off`."""
+    listed = tuple(dict.fromkeys(_offered(message)))
+    return listed or (("minimal",) if _MANDATORY.search(message) else ("off",))
 
 
 def _offered(message: str) -> Iterator[str]:
