@@ -3,34 +3,26 @@
 import pytest
 from tests.core.kit import R, failure, game
 
-from standby.core.repair import LEVELS, repair_for, thinking_level
-from standby.core.values import Mode, Repair
+from standby.core.repair import repair_for
+from standby.core.values import GiveUp, Mode, Repair
 
 
 @pytest.mark.parametrize(
-    ("message", "tried", "level"),
+    ("message", "levels"),
     [
-        ("Reasoning is mandatory for this endpoint", "", "minimal"),
-        ("Reasoning is mandatory for this endpoint", "minimal", None),
-        ("This model requires reasoning effort", "", "minimal"),
-        ("Unsupported value: 'minimal'. Supported values are: 'low', 'medium', and 'high'.", "", "low"),
-        ("Unsupported value: 'minimal'. Supported values are: 'low', 'medium', and 'high'.", "low", "medium"),
-        ("Unsupported value: 'x'. Supported values are: 'low', 'medium', and 'high'.", "low medium high", None),
-        ("reasoning_effort must be one of none, extra-high", "", "off"),
-        ("reasoning_effort must be one of none, extra-high", "off", "xhigh"),
-        ("thinking level: supported levels auto|highest", "", "adaptive"),
-        ("supported values: purple, green", "", None),
-        ("thinking is not supported by this model", "", "off"),
-        ("Unsupported parameter: reasoning_effort", "", "off"),
-        ("this model doesn't support thinking", "", "off"),
-        ("this model doesn't support thinking", "off", None),
-        ("Unsupported values: high. Supported values: low", "", "low"),
-        ("thinking budget too large", "", None),
+        ("Reasoning is mandatory for this endpoint", "minimal"),
+        ("Unsupported value: 'minimal'. Supported values are: 'low', 'medium', and 'high'.", "low medium high"),
+        ("reasoning_effort must be one of none, extra-high", "off xhigh"),
+        ("thinking is not supported by this model", "off"),
     ],
 )
-def test_the_level_is_read_from_the_error(message: str, tried: str, level: str | None) -> None:
-    assert thinking_level(message, frozenset(tried.split())) == level
-    assert level is None or level in LEVELS
+def test_each_level_that_the_error_leaves_is_tried_once(message: str, levels: str) -> None:
+    of = game("a/m")
+    for level in levels.split():
+        of.fails(R.FORMAT, category="thinking:whatever", message=message)
+        assert (of.call().thinking, of.call().repair) == (level, Repair.THINKING_LEVEL)
+    of.fails(R.FORMAT, category="thinking:whatever", message=message)
+    assert isinstance(of.step(), GiveUp)
 
 
 def test_both_repairs_hold_together() -> None:

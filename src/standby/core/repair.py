@@ -1,38 +1,12 @@
 """Law: a request may be sent once more, changed, only where the provider's error names what to change (SPEC 6.1, 8.8)."""
 
-import re
-
 from standby.core.reasons import FailureReason
+from standby.core.rules.thinking import offers
 from standby.core.stream import continuation, replay
 from standby.core.values import Call, Candidate, Failure, LeaseDenied, Mode, Repair, Turn
 
 REPAIRED = frozenset({FailureReason.FORMAT, FailureReason.SESSION_EXPIRED})
 """Of these the same model is asked again only with the request changed, never as it was."""
-
-LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max", "ultra", "adaptive")
-"""Thinking levels Standby knows, weakest first."""
-
-SYNONYMS = {
-    "none": "off",
-    "disabled": "off",
-    "on": "low",
-    "enable": "low",
-    "enabled": "low",
-    "min": "minimal",
-    "mid": "medium",
-    "med": "medium",
-    "highest": "high",
-    "extra-high": "xhigh",
-    "auto": "adaptive",
-} | {level: level for level in LEVELS}
-"""How providers write them."""
-
-_LISTED = re.compile(
-    r"(?:(?<!un)supported (?:values|levels|efforts|options)|allowed values|must be one of|one of)[^.\n]{0,200}", re.I
-)
-_WORD = re.compile(r"[a-z-]{2,12}")
-_MANDATORY = re.compile(r"\b(?:mandatory|required?|requires)\b", re.I)
-_UNSUPPORTED = re.compile(r"(?:\bnot|n['’]t) support|unsupported|unknown parameter|not allowed", re.I)
 
 
 def repair_for(turn: Turn, step: Call, failure: Failure) -> Call | None:
@@ -45,24 +19,14 @@ def repair_for(turn: Turn, step: Call, failure: Failure) -> Call | None:
     if step.mode is not Mode.FRESH and mode is not step.mode:
         repair, thinking = kept(turn, step.candidate)
         return Call(step.candidate, step.profile_id, mode, "carry_on", repair=repair, thinking=thinking)
-    if failure.category == "tool_call_ids":
+    kind = (failure.category or "").partition(":")[0]
+    if kind == "tool_call_ids":
         return _changed(turn, step, Repair.TOOL_CALL_IDS)
-    if failure.category == "thinking":
-        tried = frozenset(c.thinking for c in _calls(turn, step.candidate) if c.thinking is not None)
-        level = thinking_level(failure.signal.message, tried)
+    if kind == "thinking":
+        tried = {call.thinking for call in _calls(turn, step.candidate)}
+        level = next((name for name in offers(failure.signal.message) if name not in tried), None)
         return None if level is None else _changed(turn, step, Repair.THINKING_LEVEL, level)
     return None
-
-
-def thinking_level(message: str, tried: frozenset[str]) -> str | None:
-    """The level that this error asks for, of those not tried yet: mandatory, listed, or off (SPEC 8.8)."""
-    if _MANDATORY.search(message) and "minimal" not in tried:
-        return "minimal"
-    listed = _LISTED.search(message)
-    if listed is not None:
-        words = (SYNONYMS.get(word) for word in _WORD.findall(listed.group().lower()))
-        return next((level for level in words if level is not None and level not in tried), None)
-    return "off" if _UNSUPPORTED.search(message) and "off" not in tried else None
 
 
 def kept(turn: Turn, candidate: Candidate) -> tuple[Repair | None, str | None]:
