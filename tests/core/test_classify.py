@@ -44,6 +44,12 @@ def judged(row: Row) -> Failure:
     return classify(from_corpus(row, NOW, zone=UTC))
 
 
+@cache
+def verdicts() -> tuple[tuple[Row, Failure], ...]:
+    """Every row of both files with its verdict."""
+    return tuple((row, judged(row)) for row in (*given(), *own()))
+
+
 def accepted(row: Row) -> set[str]:
     return {row["expect"]["reason"], *row.get("also_ok", ())}
 
@@ -112,7 +118,7 @@ def test_what_a_model_or_a_tool_says_is_never_a_failure(where: str, number: int)
 
 
 def test_every_rule_is_hit_by_a_row() -> None:
-    hit = {judged(row).rule for row in (*given(), *own())}
+    hit = {failure.rule for _, failure in verdicts()}
     assert [rule.id for rule in ALL if rule.id not in hit] == []
 
 
@@ -132,18 +138,14 @@ def test_rules_are_written_as_they_are_compared(rule: Any) -> None:
 
 
 def test_flags_default_to_the_traits_of_the_reason() -> None:
-    for rule in ALL:
-        if (rule.retry, rule.rotate, rule.fallback, rule.scope) == (None,) * 4 and not rule.long:
-            traits = TRAITS[rule.reason]
-            rows = [row for row in own() if judged(row).rule == rule.id]
-            for failure in map(judged, rows[:1]):
-                if not failure.long_window:
-                    assert failure.retry_same == traits.retry_same
-                assert (failure.scope, failure.rotate, failure.fallback) == (
-                    traits.scope,
-                    traits.rotate,
-                    traits.fallback,
-                )
+    plain = {
+        rule.id for rule in ALL if (rule.retry, rule.rotate, rule.fallback, rule.scope) == (None,) * 4 and not rule.long
+    }
+    for row, failure in verdicts():
+        if failure.rule in plain and not failure.long_window:
+            traits = TRAITS[failure.reason]
+            said = (failure.scope, failure.retry_same, failure.rotate, failure.fallback)
+            assert said == (traits.scope, traits.retry_same, traits.rotate, traits.fallback), row["id"]
 
 
 def test_a_matcher_of_one_provider_applies_to_that_provider_only() -> None:
