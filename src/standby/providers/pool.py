@@ -1,7 +1,7 @@
 """Law: the table of providers by id; a reload replaces rows, calls that run keep theirs."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
 
 from standby.clock import Clock
 from standby.core.values import Call, ErrorSignal, ModelRef, Phase
@@ -34,19 +34,28 @@ class ProviderPool:
         found = self._table.get(call.candidate.ref.provider)
         return Limits(1, 1, 1, 1) if found is None else found.endpoint.limits(call.candidate.ref.model)
 
-    async def call(self, call: ProviderCall, progress: Callable[[Phase], None]) -> AsyncGenerator[Chunk, None]:
+    def call(self, call: ProviderCall, progress: Callable[[Phase], None]) -> AsyncIterator[Chunk]:
         """Hand the call to its provider."""
         ref = call.step.candidate.ref
         provider = self._table.get(ref.provider)
-        if provider is None:
-            raise CallFailed(_unknown(ref))
-        async with aclosing(provider.call(call, progress)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return _Nobody(ref) if provider is None else provider.call(call, progress)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._http.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Nobody:
+    """The answer of a provider that is not there."""
+
+    ref: ModelRef
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        raise CallFailed(_unknown(self.ref))
 
 
 def _unknown(ref: ModelRef) -> ErrorSignal:

@@ -1,32 +1,34 @@
-"""Law: one call over one protocol: render, send, parse; whatever goes wrong leaves as `CallFailed` with the facts (I20)."""
+"""Law: one call over one protocol: send, read, parse; whatever goes wrong leaves as `CallFailed` with the facts (I20)."""
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import aiohttp
-import msgspec
 
 from standby.clock import Clock
 from standby.core.values import ErrorSignal, Phase
-from standby.errors import RequestRejected
+from standby.credentials import Credential
 from standby.providers.base import CallFailed, ProviderCall
-from standby.providers.body import BodyFault, beginning, decoded, whole
-from standby.providers.endpoint import Endpoint, auth_headers
-from standby.providers.http import Answer, BadHeader, HttpClient
-from standby.signals import from_event, from_exception, from_http
+from standby.providers.body import MAX_WHOLE, BodyFault, beginning, decoded, opening, whole
+from standby.providers.endpoint import Endpoint, call_headers
+from standby.providers.failures import CAUGHT, Failures, Foreign
+from standby.providers.gather import Gathered
+from standby.providers.http import Answer, HttpClient
+from standby.providers.registry import vendor
+from standby.providers.sending import body_of, passes_through, secret_of
 from standby.wires.common import Chunk, Whole
 from standby.wires.errors import StreamFault, WireError
-from standby.wires.json import BadJson, decode, encode
+from standby.wires.json import BadJson, decode
 from standby.wires.protocols import PROTOCOLS, WireProtocol
+from standby.wires.stream import EventStreamParser
 
-OK = range(200, 300)
-ERROR_BODY_MS = 5_000
+ERROR_BODY_S = 5.0
 """An error body that does not come is not waited for."""
-HELD_HEADERS = 4_096
-_raw_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_BOM = b"\xef\xbb\xbf"
+_NO_EVENTS = (b"{", b"[", b"<", b'"')
+"""No line of an event stream begins like this: it is JSON, or a page."""
+_EVENTS = (b"data:", b"event:", b":", b"id:", b"retry:")
 
 Progress = Callable[[Phase], None]
 
@@ -46,152 +48,160 @@ class WireProvider:
 
     async def call(self, call: ProviderCall, progress: Progress) -> AsyncGenerator[Chunk, None]:
         """See `providers.base.Provider.call`."""
-        reached = _Reached(progress)
+        reached, endpoint = _Reached(progress), self.endpoint
+        failures = Failures(endpoint.provider, endpoint.dialect, str(endpoint.url), self.clock.now_ms())
         try:
-            body = self._body(call)
-            headers = auth_headers(self.endpoint, call.credential)
-            url, limits = self.endpoint.url, call.limits
-            async with (
-                self.http.post(url, headers, body, limits.connect_ms, reached) as answer,
-                aclosing(self._answer(call, answer, reached)) as chunks,
-            ):
-                async for chunk in chunks:
-                    yield chunk
-        except (aiohttp.ClientError, OSError, TimeoutError, BadHeader, BodyFault, RequestRejected) as error:
-            raise CallFailed(self._broken(error, reached.phase)) from None
+            _own(endpoint, call.credential)
+            body = body_of(call, endpoint, self.wire)
+            headers = call_headers(endpoint, call.credential, stream=call.request.stream)
+            failures = replace(failures, secret=secret_of(headers))
+            async with self.http.post(endpoint.url, headers, body, call.limits.connect_ms, reached) as answer:
+                reading = _Reading(call, self.wire, endpoint, answer, failures, reached)
+                async with aclosing(reading.chunks()) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+        except CAUGHT as error:
+            raise CallFailed(failures.broken(error, reached.phase)) from None
 
-    def _body(self, call: ProviderCall) -> bytes:
-        model, request = call.step.candidate.ref.model, call.request
-        if call.passthrough and request.raw is not None and request.protocol == self.endpoint.dialect:
-            return _with_model(request.raw, model)
-        rendered = self.wire.render_request(request, model, stream=request.stream, dialect=self.endpoint.flavor)
-        return encode(rendered.body)
 
-    async def _answer(self, call: ProviderCall, answer: Answer, reached: "_Reached") -> AsyncGenerator[Chunk, None]:
+@dataclass(slots=True)
+class _Reading:
+    """Reads one answer."""
+
+    call: ProviderCall
+    wire: WireProtocol
+    endpoint: Endpoint
+    answer: Answer
+    failures: Failures
+    reached: "_Reached"
+
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
+        answer = self.answer
         pieces = decoded(answer.pieces, answer.headers.get("content-encoding", ""))
-        if answer.status not in OK:
-            raise CallFailed(await self._refused(answer, pieces))
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if call.request.stream and kind not in {"application/json", "text/html"}:
-            reached(Phase.STREAMING)
-            async with aclosing(self._stream(call, answer, pieces)) as chunks:
+        if not 200 <= answer.status < 300:
+            raise CallFailed(await self._refused(pieces))
+        first = await opening(pieces)
+        if first:
+            self.reached(Phase.STREAMING)
+        start = first.lstrip().removeprefix(_BOM).lstrip()
+        if self.call.request.stream and not start.startswith(_NO_EVENTS):
+            async with aclosing(self._stream(first, pieces)) as chunks:
                 async for chunk in chunks:
                     yield chunk
             return
-        yield self._whole(answer, await whole(pieces))
-        reached(Phase.DONE)
+        if start.startswith(_EVENTS):
+            found = await self._gathered(first, pieces)
+        else:
+            found = self._whole(await whole(pieces, first))
+        self.reached(Phase.DONE)
+        yield found
+
+    async def _refused(self, pieces: AsyncIterator[bytes]) -> ErrorSignal:
+        status, headers = self.answer.status, self.answer.headers
+        if 300 <= status < 400:
+            return self.failures.redirect(status, headers)
+        return self.failures.http(status, headers, await beginning(pieces, ERROR_BODY_S))
 
     # --- whole answers -----------------------------------------------------------------------------------------------
 
-    def _whole(self, answer: Answer, data: bytes) -> Whole:
+    def _whole(self, data: bytes) -> Whole:
+        answer = self.answer
         try:
             value = decode(data) if data.strip() else None
         except BadJson:
-            raise CallFailed(self._http(answer, data, code="malformed_response")) from None
+            value = data
         if not isinstance(value, dict):
             code = "empty_response" if value is None else "malformed_response"
-            raise CallFailed(self._http(answer, data, code=code))
+            raise CallFailed(self.failures.http(answer.status, answer.headers, data, code))
         try:
             return Whole(self.wire.parse_response(value), data, answer.headers)
         except WireError as error:
-            raise CallFailed(self._wire_fault(answer, error.code, error.event, data)) from None
+            if error.code == "error_event":
+                raise CallFailed(self.failures.stream(error.code, error.event, answer.headers)) from None
+            shown = data if error.event is None else error.event
+            raise CallFailed(self.failures.http(answer.status, answer.headers, shown, error.code)) from None
 
-    async def _refused(self, answer: Answer, pieces: AsyncIterator[bytes]) -> ErrorSignal:
+    async def _gathered(self, first: bytes, pieces: AsyncIterator[bytes]) -> Whole:
+        """A provider that streams although nobody asked it to."""
+        found, size, parser = Gathered(self.endpoint.dialect), len(first), self.wire.stream_parser()
         try:
-            async with asyncio.timeout(ERROR_BODY_MS / 1000):
-                data = await beginning(pieces)
-        except TimeoutError:
-            data = b""
-        return self._http(answer, data)
-
-    def _http(self, answer: Answer, data: bytes, code: str = "") -> ErrorSignal:
-        return from_http(
-            provider=self.endpoint.provider,
-            api=self.endpoint.dialect,
-            status=answer.status,
-            headers=answer.headers,
-            body=data,
-            now_ms=self.clock.now_ms(),
-            base_url=str(self.endpoint.url),
-            code=code,
-        )
-
-    def _wire_fault(self, answer: Answer, code: str, event: Any, data: bytes) -> ErrorSignal:
-        if code == "error_event":
-            return self._event(event, answer)
-        return self._http(answer, data if event is None else encode(event), code=code)
+            found.feed(parser.feed(first))
+            async for piece in pieces:
+                size += len(piece)
+                if size > MAX_WHOLE:
+                    raise BodyFault("too_large", f"the body is larger than {MAX_WHOLE} bytes")
+                found.feed(parser.feed(piece))
+                if parser.ended:
+                    break
+            found.feed(parser.close())
+        except StreamFault as fault:
+            raise CallFailed(self._fault(fault)) from None
+        self.answer.complete = True
+        return Whole(found.response(), b"", self.answer.headers)
 
     # --- streams -----------------------------------------------------------------------------------------------------
 
-    async def _stream(
-        self, call: ProviderCall, answer: Answer, pieces: AsyncIterator[bytes]
-    ) -> AsyncGenerator[Chunk, None]:
+    async def _stream(self, first: bytes, pieces: AsyncIterator[bytes]) -> AsyncGenerator[Chunk, None]:
         parser = self.wire.stream_parser()
-        own = call.passthrough and call.request.protocol == self.endpoint.dialect
-        feed, close = (parser.watch, parser.watch_close) if own else (parser.feed, parser.close)
+        own = passes_through(self.call, self.endpoint.dialect)
+        feed: Callable[[bytes], Sequence[Chunk]] = parser.watch if own else parser.feed
         try:
+            for chunk in self._fed(parser, feed(first)):
+                yield chunk
+            if self._over():
+                return
             async for piece in pieces:
-                for chunk in feed(piece):
+                for chunk in self._fed(parser, feed(piece)):
                     yield chunk
-                if parser.ended:
+                if self._over():
                     return
-            for chunk in close():
+            for chunk in self._fed(parser, _closing(parser, own=own)):
                 yield chunk
         except StreamFault as fault:
-            for chunk in _saved(fault, own=own):
+            for chunk in fault.frames if own else fault.chunks:
                 yield chunk
-            raise CallFailed(self._stream_fault(fault, answer)) from None
+            raise CallFailed(self._fault(fault)) from None
         except (aiohttp.ClientError, OSError, BodyFault) as error:
-            if parser.finished:
-                # The model had said why it stopped; only the goodbye was lost.
-                for chunk in close():
-                    yield chunk
-                return
-            raise CallFailed(self._broken(error, Phase.STREAMING)) from None
+            # The model had said why it stopped, only the goodbye was lost: where the protocol can do without, so can we.
+            for chunk in self._parted(parser, error, own=own):
+                yield chunk
 
-    def _stream_fault(self, fault: StreamFault, answer: Answer) -> ErrorSignal:
-        if fault.code == "error_event":
-            return self._event(fault.data, answer)
-        return from_http(
-            provider=self.endpoint.provider,
-            api=self.endpoint.dialect,
-            status=None,
-            headers=answer.headers,
-            body=fault.data if fault.data is not None else fault.message,
-            where="stream",
-            now_ms=self.clock.now_ms(),
-            base_url=str(self.endpoint.url),
-            phase=Phase.STREAMING,
-            code=fault.code,
-        )
+    def _fed(self, parser: EventStreamParser, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        """The chunks; the end is told before they are yielded, for nobody reads on behind it."""
+        if parser.ended:
+            self.answer.complete = True
+            self.reached(Phase.DONE)
+        return chunks
 
-    def _event(self, event: Any, answer: Answer) -> ErrorSignal:
-        return from_event(
-            provider=self.endpoint.provider,
-            api=self.endpoint.dialect,
-            data=event,
-            now_ms=self.clock.now_ms(),
-            headers=answer.headers,
-        )
+    def _over(self) -> bool:
+        return self.answer.complete
 
-    def _broken(self, error: BaseException, phase: Phase) -> ErrorSignal:
-        if isinstance(error, BodyFault):
-            return from_http(
-                provider=self.endpoint.provider,
-                api=self.endpoint.dialect,
-                body=str(error),
-                where="stream",
-                now_ms=self.clock.now_ms(),
-                phase=phase,
-                code="stream_truncated" if error.code == "truncated" else "malformed_response",
-            )
-        where = Phase.CONNECT if isinstance(error, aiohttp.ClientConnectorError) else phase
-        return from_exception(
-            error,
-            provider=self.endpoint.provider,
-            api=self.endpoint.dialect,
-            now_ms=self.clock.now_ms(),
-            phase=Phase.LOCAL if isinstance(error, BadHeader | RequestRejected) else where,
+    def _parted(self, parser: EventStreamParser, error: Exception, *, own: bool) -> Sequence[Chunk]:
+        """What a lost connection leaves. Raises CallFailed unless the answer is whole without its last bytes."""
+        if parser.finished:
+            try:
+                return _closing(parser, own=own)
+            except StreamFault:
+                pass
+        raise CallFailed(self.failures.broken(error, self.reached.phase)) from None
+
+    def _fault(self, fault: StreamFault) -> ErrorSignal:
+        told = fault.data if fault.data is not None else fault.message
+        return self.failures.stream(fault.code, told, self.answer.headers)
+
+
+def _closing(parser: EventStreamParser, *, own: bool) -> Sequence[Chunk]:
+    return parser.watch_close() if own else parser.close()
+
+
+def _own(endpoint: Endpoint, credential: Credential | None) -> None:
+    """Raises Foreign for the key of another well-known vendor: it does not leave this machine (I24)."""
+    if credential is None or credential.provider == endpoint.provider:
+        return
+    theirs, ours = vendor(credential.provider), vendor(endpoint.provider)
+    if theirs is not None and ours is not None and theirs is not ours:
+        raise Foreign(
+            f"the profile {credential.profile_id} is one of {theirs.id}, not of {ours.id}: it is not sent there"
         )
 
 
@@ -205,17 +215,3 @@ class _Reached:
     def __call__(self, phase: Phase) -> None:
         self.phase = phase
         self.tell(phase)
-
-
-def _saved(fault: StreamFault, *, own: bool) -> Iterator[Chunk]:
-    """What had been understood before the fault."""
-    yield from fault.frames if own else fault.chunks
-
-
-def _with_model(raw: bytes, model: str) -> bytes:
-    """The caller's own bytes with the model's name replaced and Standby's members taken out; all else as it was sent."""
-    members = _raw_object.decode(raw)
-    for name in ("models", "fallbacks"):
-        members.pop(name, None)
-    members["model"] = msgspec.Raw(msgspec.json.encode(model))
-    return msgspec.json.encode(members)

@@ -12,7 +12,7 @@ Nobody scripted gets a healthy answer.
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,12 @@ class Script:
     then: Line | None = None
     _ends: int | None = None
     """Of the outage that is under way."""
+
+    @classmethod
+    def of(cls, lines: Iterable[Line], then: Line | None = None) -> "Script":
+        """Lines, at least one, or `then`."""
+        given = deque(lines)
+        return cls(given or deque(filter(None, (then,))), then)
 
     def now(self, now_ms: int) -> Line:
         """The line for a request at this moment, without using it up."""
@@ -150,7 +156,7 @@ class FaultServer:
         """
         if not lines and then is None:
             raise ValueError(f"a script for {who!r} needs at least one line")
-        self._scripts[who] = Script(deque(lines or (then,) if then else lines), then)
+        self._scripts[who] = Script.of(lines, then)
 
     async def start(self) -> None:
         """Listen."""
@@ -213,54 +219,54 @@ class FaultServer:
 
     async def _serve(self, connection: Connection) -> None:
         try:
-            if await self._welcome(connection):
-                while await self._exchange(connection):
-                    pass
+            held = await self._welcome(connection)
+            while await self._exchange(connection, held):
+                held = None
         except Gone:
             pass
         finally:
             connection.close()
 
-    async def _welcome(self, connection: Connection) -> bool:
-        """Faults of the connection itself: scripted for everybody, as nobody is known yet."""
+    async def _welcome(self, connection: Connection) -> Hang | None:
+        """Faults of the connection itself: scripted for everybody, as nobody is known yet. The line that was kept."""
         script = self._scripts.get(EVERYONE)
         line = script.now(self.clock.monotonic_ms()) if script else None
         if not script or not (_at(line, Reset, "accept") or _at(line, Hang, "connect")):
-            return True
+            return None
         script.take(self.clock.monotonic_ms())
-        if isinstance(line, Reset):
+        if not isinstance(line, Hang):
             connection.reset()
-            return False
-        await connection.hold(line.ms if isinstance(line, Hang) else None)
-        return True
+            raise Gone
+        await connection.hold(line.ms)
+        return line
 
-    async def _exchange(self, connection: Connection) -> bool:
-        """One request; says whether the connection lives on."""
+    async def _exchange(self, connection: Connection, held: Hang | None) -> bool:
+        """One request; `held` is the line that it has waited for already. Says whether the connection lives on."""
         head = await connection.read_until(b"\r\n\r\n")
         at_ms = self.clock.monotonic_ms()
         method, path, headers = parse_head(head)
         seen = Seen(at_ms, method, path, _key(headers), headers)
-        held = await self._hold(connection, seen)
+        early = None if held else await self._hold(connection, seen)
         if headers.get("expect", "").lower() == "100-continue":
             await connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         seen.raw = await read_body(connection, headers)
         ask = _ask(seen)
         seen.model, seen.body = ask.model, ask.body
-        if not held:
-            seen.line = self._choose(ask, at_ms)
+        if early is None:
+            seen.line = held or self._choose(ask, at_ms)
             self._arrived(seen)
-        return await self._play(connection, ask, seen)
+        return await self._play(connection, ask, seen, held=bool(held or early))
 
     def _arrived(self, seen: Seen) -> None:
         self._seen.append(seen)
         self._changed()
 
-    async def _hold(self, connection: Connection, seen: Seen) -> bool:
+    async def _hold(self, connection: Connection, seen: Seen) -> Hang | None:
         """`Hang("request")`: of the body nothing is read yet, so that only a key's script or everybody's can ask."""
         names = (seen.key, EVERYONE)
         line = self._line(names, seen.at_ms)
         if not isinstance(line, Hang) or line.stage != "request":
-            return False
+            return None
         seen.line = line
         self._line(names, seen.at_ms, use=True)
         self._arrived(seen)
@@ -269,7 +275,7 @@ class FaultServer:
         except Gone:
             seen.client_left, seen.ended_ms = True, self.clock.monotonic_ms()
             raise
-        return True
+        return line
 
     def _line(self, names: tuple[str, ...], now_ms: int, *, use: bool = False) -> Line | None:
         for name in names:
@@ -286,9 +292,10 @@ class FaultServer:
         names = (f"{ask.key}|{ask.model}", ask.key, ask.model, call, EVERYONE)
         return self._line(names, now_ms, use=True) or Answer()
 
-    async def _play(self, connection: Connection, ask: Ask, seen: Seen) -> bool:
+    async def _play(self, connection: Connection, ask: Ask, seen: Seen, *, held: bool) -> bool:
         self._answers += 1
         exchange = Exchange(connection, self.clock, _dialect(ask), ask, f"{self.port}{self._answers:06d}")
+        exchange.held = held
         exchange.keep = ask.headers.get("connection", "").lower() != "close"
         playing = asyncio.ensure_future(self._answer(exchange, seen.line))
         leaving = asyncio.ensure_future(connection.left.wait())
