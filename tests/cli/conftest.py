@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +66,20 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Home:
+def kept_logging() -> Iterator[None]:
+    """Commands set up logging for their process; here it is put back."""
+    root, ours = logging.getLogger(), [logging.getLogger(name) for name in ("standby", "model-fallback")]
+    handlers, levels = root.handlers[:], [logger.level for logger in (root, *ours)]
+    yield
+    root.handlers[:] = handlers
+    for logger, level in zip((root, *ours), levels, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept_logging: None
+) -> Home:
     for name in [*(name for vendor in VENDORS.values() for name in vendor.env), *os.environ]:
         if name.startswith(("OPENCLAW_", "STANDBY_")) or name.endswith(("_KEY", "_TOKEN")):
             monkeypatch.delenv(name, raising=False)

@@ -128,6 +128,15 @@ def test_a_span_that_is_none_is_told(home: Home, span: str) -> None:
     assert done.code == 2 and "30d, 12h or 90m" in done.err
 
 
+def test_an_account_that_would_not_be_used_is_told(home: Home) -> None:
+    rows = 'local: { baseUrl: "http://127.0.0.1:9/v1", api: "openai-chat", models: [{ id: "m" }] }'
+    home.write(f"{{ models: {{ providers: {{ {rows} }} }} }}")
+    done = home("models", "auth", "paste-api-key", "--provider", "local", stdin=KEY)
+    assert done.code == 0 and "local is called without a key" in done.err
+    home.write(f'{{ models: {{ providers: {{ {rows} }} }}, auth: {{ order: {{ local: ["local:manual"] }} }} }}')
+    assert "called without" not in home("models", "auth", "paste-api-key", "--provider", "local", stdin=KEY).err
+
+
 # --- standing -----------------------------------------------------------------------------------------------
 
 

@@ -187,6 +187,17 @@ async def keep(place: Place, credential: Credential) -> None:
     what = f"as a reference to {credential.ref}" if credential.ref else "with its secret"
     file = auth_file(place.config.state_dir, place.agent)
     say(f"{'replaced' if before else 'stored'} {name} {what} in {file}")
+    _warn_unused(place, credential)
+
+
+def _warn_unused(place: Place, credential: Credential) -> None:
+    """What keeps a stored account from being used is told at once."""
+    name, entry = credential.profile_id, place.config.providers.get(credential.provider)
+    if entry is not None and not entry.needs_key:
+        say(
+            f"warning: {credential.provider} is called without a key; to have this one used, put auth: {{ order: "
+            f'{{ {credential.provider}: ["{name}"] }} }} into {place.config.file}'
+        )
     order = place.accounts.orders().get(credential.provider)
     if order is not None and name not in order:
         ids = " ".join((*order, name))

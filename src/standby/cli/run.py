@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from standby.cli.shell import Settings, perform, settings_of
+from standby.cli.shell import perform, settings_of
 
 if TYPE_CHECKING:
     from standby.wires.common import Request
@@ -117,16 +117,3 @@ def model_and_profile(text: str, known: tuple[str, ...]) -> tuple[str, str | Non
         if colon and provider and name and "/" not in provider:
             return text[:index], text[index + 1 :]
     return text, None
-
-
-def logs(settings: Settings) -> None:
-    """Warnings on stderr; more with -v, everything with -vv."""
-    import logging
-
-    level = {0: logging.WARNING, 1: logging.INFO}.get(settings.verbose, logging.DEBUG)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    for name in ("standby", "model-fallback"):
-        logging.getLogger(name).setLevel(level)
-    if not settings.verbose:
-        # Each failed candidate is logged as a warning; without -v the notice and the summary say it.
-        logging.getLogger("model-fallback").setLevel(logging.ERROR)

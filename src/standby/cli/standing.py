@@ -21,7 +21,7 @@ SOURCES: Mapping[ProfileSource, str] = {
     ProfileSource.STORE: "stored",
     ProfileSource.SHARED: "shared base",
     ProfileSource.ENVIRONMENT: "environment",
-    ProfileSource.INLINE: "openclaw.json",
+    ProfileSource.INLINE: "config",
     ProfileSource.NONE: "none",
 }
 STATES: Mapping[str, str] = {"expired": "expired", "missing_credential": "missing", "unresolved_ref": "missing"}

@@ -32,6 +32,8 @@ STYLES: Mapping[str, str] = {
     "no_model": "red",
 }
 """The first word of a cell -> its colour."""
+STYLED = frozenset({"STATE", "RESULT", "USABLE"})
+"""The columns that have colours."""
 
 
 def document(value: Any) -> None:
@@ -63,10 +65,15 @@ def _rich(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, name in enumerate(header):
-        shown.add_column(name, overflow="fold", no_wrap=index == 0)
+        shown.add_column(name, overflow="fold", no_wrap=index < len(header) - 1)
     for row in rows:
-        shown.add_row(*(Text(cell, style=STYLES.get(cell.partition(" ")[0].rstrip(":,"), "")) for cell in row))
+        cells = zip(header, row, strict=True)
+        shown.add_row(*(Text(cell, style=_style(cell) if name in STYLED else "") for name, cell in cells))
     Console(file=sys.stdout, highlight=False).print(shown)
+
+
+def _style(cell: str) -> str:
+    return STYLES.get(cell.partition(" ")[0].rstrip(":,"), "")
 
 
 def heading(text: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 from standby.app import Standby
 from standby.cli.live import Live
+from standby.cli.logs import log_to_stderr
 from standby.cli.report import Healths, attempt_lines, attempts_json, redacted, usage_json
-from standby.cli.run import Wish, logs, model_and_profile
+from standby.cli.run import Wish, model_and_profile
 from standby.cli.shell import DONE, FAILED, Settings, say
 from standby.cli.text import aligned, document
 from standby.delivery import flatten
@@ -51,7 +53,10 @@ class Heard:
 
 async def turn(settings: Settings, wish: Wish, request: Request) -> int:
     """Perform it; the exit code. Raises RequestRejected and Misconfigured before anything was asked."""
-    logs(settings)
+    log_to_stderr(settings.verbose)
+    if not settings.verbose:
+        # Each failed candidate is logged as a warning; without -v the notice and the summary say it.
+        logging.getLogger("model-fallback").setLevel(logging.ERROR)
     live = Live(shows_text=wish.streams and not wish.as_json)
     opening = Standby.open(
         state_dir=settings.state_dir, config=settings.config_file, agent=settings.agent, keep_all_turns=True
