@@ -157,6 +157,12 @@ def test_without_model_and_key_the_way_out_is_told(home: Home) -> None:
     assert done.code == 2 and "standby init" in done.err
 
 
+def test_a_key_that_was_left_out_is_told_where_nobody_can_be_asked(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "your-api-key")
+    done = home("run", "hi")
+    assert done.code == 2 and "OPENAI_API_KEY is left out" in done.err and "standby init" in done.err
+
+
 @pytest.mark.parametrize(
     ("text", "model", "profile"),
     [

@@ -62,12 +62,17 @@ async def turn(settings: Settings, wish: Wish, request: Request) -> int:
         state_dir=settings.state_dir, config=settings.config_file, agent=settings.agent, keep_all_turns=True
     )
     async with opening as standby:
+        warnings = [f"warning: {warning}" for warning in standby.config.warnings]
         if settings.verbose:
-            for warning in standby.config.warnings:
-                say(f"warning: {warning}")
+            say("\n".join(warnings) or "the configuration gives no warning")
         heard = Heard(live)
         try:
             await _hear(standby, wish, request, heard)
+        except RequestRejected:
+            # A key that was left out, say, is why there is nobody to ask.
+            if warnings and not settings.verbose:
+                say("\n".join(warnings))
+            raise
         finally:
             live.end()
         if heard.ended is None:
