@@ -26,6 +26,8 @@ class Exchange:
     ask: Ask
     number: str
     """Of the answer."""
+    held: bool = False
+    """The silence of the line was kept before the request was read."""
     keep: bool = True
     """Whether the connection lives on."""
     chunked: bool = False

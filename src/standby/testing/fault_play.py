@@ -76,7 +76,7 @@ async def hang(x: Exchange, line: lines.Hang) -> None:
     speech = x.speech(line.answer)
     if line.stage == "body":
         await speech.open()
-    if line.stage != "request":  # else the server has waited before it read the body
+    if not x.held:
         await x.wait(line.ms)
     await speech.finish()
 
