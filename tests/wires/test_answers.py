@@ -244,7 +244,7 @@ JSON = st.recursive(
 
 
 @given(st.sampled_from([CHAT, MESSAGES]), st.dictionaries(st.sampled_from([*CHAT, *MESSAGES]), JSON, max_size=3), JSON)
-@settings(max_examples=size(150), deadline=None)
+@settings(max_examples=size(60), deadline=None)
 def test_malformed_answers_are_wire_errors_never_worse(body: dict[str, Any], change: dict[str, Any], item: Any) -> None:
     for wire in PROTOCOLS.values():
         for wrong in (

@@ -49,7 +49,7 @@ def bent(draw: st.DrawFn, dialect: Dialect) -> bytes:
 
 @pytest.mark.parametrize("dialect", STREAMS)
 @given(data=st.data())
-@settings(max_examples=size(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=size(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_anything_is_chunks_or_a_fault(dialect: Dialect, data: st.DataObject) -> None:
     stream = data.draw(bent(dialect))
     parser, chunks = PROTOCOLS[dialect].stream_parser(), []
@@ -68,7 +68,7 @@ def test_anything_is_chunks_or_a_fault(dialect: Dialect, data: st.DataObject) ->
 
 @pytest.mark.parametrize("dialect", STREAMS)
 @given(noise=st.binary(max_size=60))
-@settings(max_examples=size(100), deadline=None)
+@settings(max_examples=size(50), deadline=None)
 def test_any_bytes_are_chunks_or_a_fault(dialect: Dialect, noise: bytes) -> None:
     for stream in (noise, b"data: " + noise + b"\n\n", b"event: error\ndata: " + noise + b"\n\n"):
         with pytest.raises(StreamFault):

@@ -394,7 +394,7 @@ GOOD = [
 
 
 @given(JSON | wrong_bodies())
-@settings(max_examples=size(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=size(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_malformed_bodies_are_rejected_or_understood_never_worse(body: Any) -> None:
     for wire in PROTOCOLS.values():
         try:

@@ -69,7 +69,7 @@ def told(events: list[SseEvent | Oversized]) -> list[tuple[str, bytes]]:
 
 
 @given(streams(), st.lists(st.integers(1, 9), max_size=60))
-@settings(max_examples=size(120), deadline=None)
+@settings(max_examples=size(80), deadline=None)
 def test_any_cut_gives_the_same_events_and_loses_no_byte(stream: bytes, cuts: list[int]) -> None:
     decoder, at, events = SseDecoder(), 0, []
     for step in cuts:
