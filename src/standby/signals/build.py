@@ -1,5 +1,6 @@
 """Law: every door ends in the same signal: facts, hints and a redacted preview, all bounded (ARCHITECTURE, nouns)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -11,6 +12,8 @@ from standby.signals.facts import Facts
 from standby.signals.hints import Hints, find_hints
 from standby.signals.names import canonical
 
+_TRAILING = re.compile(r"\((\d{4})\)$")
+"""A vendor's own number at the end of its sentence."""
 _EMPTY = frozenset({"", "null", "none", "{}", "[]", '""', "undefined", "(no body)", "<empty>"})
 
 
@@ -43,6 +46,9 @@ def build(
     _finish(facts, setting.where)
     known = dict(headers or {})
     message = facts.message
+    trailing = _TRAILING.search(message[-8:])
+    if trailing:
+        facts.details.setdefault("trailing.native_code", trailing.group(1))
     hints = _hints(known, facts, message, setting, name)
     inside = facts.status if status is None or (status == 200 and facts.failed) else None
     return ErrorSignal(

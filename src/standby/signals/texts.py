@@ -25,6 +25,7 @@ _SAID = re.compile(
 _EVENTS = re.compile(r"^(?:event|data|id|retry|:)[ :]", re.MULTILINE)
 _CLASS = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,5}([A-Z]\w{2,40})(?=:|\(|$)")
 _OPENING = re.compile(r"[{]|\[(?=\s{0,4}\{)")
+_CALLED = re.compile(r"An error occurred \((\w{3,60})\) when calling")
 _BINARY = re.compile(r"^b(['\"])(.*)\1$", re.DOTALL)
 _GRPC = re.compile(r"StatusCode\.([A-Z_]{3,30})[\s\S]{0,80}?details\s?=\s?\"([^\"]{0,2000})\"")
 _COOKED = re.compile(r"\s+")
@@ -98,7 +99,10 @@ def _read_mixed(facts: Facts, text: str, depth: int) -> None:
         facts.say(grpc.group(2))
         return
     before, value, after = _inner(text)
-    _read_class(facts, text, value is not None)
+    called = _CALLED.search(text[:400])
+    if called:
+        facts.name(kind=called.group(1))
+    _read_class(facts, text, value is not None or called is not None)
     if value is None:
         facts.say(_cooked(text))
         return

@@ -28,6 +28,7 @@ ANTHROPIC = Family(
                 "out of extra usage | extra usage is required | draw from your extra usage | "
                 "third party apps now draw | extra usage ... required | out of usage credits"
             ),
+            unless=("resets",),
         ),
         Rule(
             "anthropic.long_context_credits",
@@ -39,7 +40,7 @@ ANTHROPIC = Family(
             "anthropic.subscription_limit",
             R.RATE_LIMIT,
             text=any_of(
-                "usage limit reached | hit your limit ... resets | youve hit your limit | "
+                "out of extra usage ... resets | usage limit reached | hit your limit ... resets | youve hit your limit | "
                 "hour limit reached | limit reached ... resets | hit your ... limit | "
                 "weekly limit reached | opus limit reached"
             ),

@@ -55,8 +55,8 @@ Leads = list[tuple[int, tuple[Phrase, ...]]]
 """Places of rules, with the phrases that led to them."""
 
 
-class Book:
-    """The rules that apply to one provider, in order, with their indexes."""
+class Shelf:
+    """Rules that stand together, in order, with their indexes; compiled once, shared by every book that holds it."""
 
     __slots__ = ("_always", "_cjk", "_code", "_entries", "_word")
 
@@ -77,34 +77,34 @@ class Book:
             self._always.append((place, ()))
         else:
             for phrase in entry.text:
-                self._shelf(phrase).append((place, (phrase,)))
+                self._place(phrase).append((place, (phrase,)))
 
-    def _shelf(self, phrase: Phrase) -> Leads:
+    def _place(self, phrase: Phrase) -> Leads:
         if phrase.cjk:
             return self._cjk
         return self._word.setdefault(phrase.anchor, [])
 
-    def first(self, seen: Evidence) -> Rule | None:
-        """The first rule that holds."""
-        leads = self._leads(seen)
+    def first(self, seen: Evidence, words: set[str]) -> Rule | None:
+        """The first rule that holds; `words` are the text's, with the empty one for phrases without an anchor."""
+        leads = self._leads(seen, words)
         for place in sorted(leads):
             entry = self._entries[place]
             if entry.holds(seen, leads[place]):
                 return entry.rule
         return None
 
-    def _leads(self, seen: Evidence) -> dict[int, tuple[Phrase, ...]]:
+    def _leads(self, seen: Evidence, words: set[str]) -> dict[int, tuple[Phrase, ...]]:
         """The rules that could hold, each with those of its phrases that could."""
         found = dict(self._always)
         code, word = self._code, self._word
         for name in seen.names:
             if name in code:
                 found.update(code[name])
-        for token in {"", *seen.text.split()}:
+        for token in words:
             if token in word:
                 for place, phrases in word[token]:
                     found[place] = found[place] + phrases if place in found else phrases
-        if not seen.text.isascii():
+        if self._cjk and not seen.text.isascii():
             for place, phrases in self._cjk:
                 found[place] = found.get(place, ()) + phrases
         return found
@@ -115,17 +115,34 @@ class Book:
         return tuple(entry.rule for entry in self._entries)
 
 
+@dataclass(frozen=True, slots=True)
+class Book:
+    """The rules that apply to one provider: shelves, in order."""
+
+    shelves: tuple[Shelf, ...]
+
+    def first(self, seen: Evidence) -> Rule | None:
+        """The first rule that holds."""
+        words = {"", *seen.text.split()}
+        for shelf in self.shelves:
+            rule = shelf.first(seen, words)
+            if rule is not None:
+                return rule
+        return None
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in order."""
+        return tuple(rule for shelf in self.shelves for rule in shelf.rules)
+
+
 def bind(first: Iterable[Rule], families: Iterable[Family], common: Iterable[Rule]) -> tuple[dict[str, Book], Book]:
     """(a book for each named provider, the book for all others)."""
-    first, families, common = tuple(first), tuple(families), tuple(common)
-    providers = {name for family in families for name in family.providers}
-    books = {
-        name: Book(
-            (*first, *(rule for family in families if name in family.providers for rule in family.rules), *common)
-        )
-        for name in sorted(providers)
-    }
-    return books, Book((*first, *common))
+    gates, last = Shelf(first), Shelf(common)
+    own = [(family.providers, Shelf(family.rules)) for family in families]
+    providers = sorted({name for names, _ in own for name in names})
+    books = {name: Book((gates, *(shelf for names, shelf in own if name in names), last)) for name in providers}
+    return books, Book((gates, last))
 
 
 def _status(wanted: tuple[int, ...], status: int | None) -> bool:

@@ -39,7 +39,12 @@ MINIMAX = Family(
         Rule(
             "minimax.overflow", R.CONTEXT_OVERFLOW, text=any_of("context window exceeds | context window ... exceed*")
         ),
-        Rule("minimax.request", R.FORMAT, code=any_of("2013 | 1042 | 20132")),
+        Rule(
+            "minimax.request",
+            R.FORMAT,
+            code=any_of("2013 | 1042"),
+            unless=any_of("unknown model | invalid model"),
+        ),
     ),
 )
 MOONSHOT = Family(
@@ -153,12 +158,13 @@ VOLCENGINE = Family(
             long=True,
         ),
         Rule("volc.busy", R.OVERLOADED, code=any_of("serveroverloaded | requestbursttoofast")),
+        Rule("volc.account_rate", R.RATE_LIMIT, code=("accountratelimitexceeded",), scope=S.PROFILE),
         Rule(
             "volc.rate",
             R.RATE_LIMIT,
             code=any_of(
                 "ratelimitexceeded | modelaccountrpmratelimitexceeded | "
-                "modelaccounttpmratelimitexceeded | accountratelimitexceeded | "
+                "modelaccounttpmratelimitexceeded | "
                 "apiaccountrpmratelimitexceeded | endpointrpmexceeded | endpointtpmexceeded | "
                 "modelaccountipmratelimitexceeded | ratelimitexceeded_endpointrpmexceeded | "
                 "ratelimitexceeded_endpointtpmexceeded"

@@ -47,7 +47,7 @@ CODES = (
         "code.auth_permanent",
         R.AUTH_PERMANENT,
         code=any_of(
-            "account_deactivated | project_archived | deactivated_workspace | api_key_revoked | key_revoked | "
+            "token_revoked | account_deactivated | project_archived | deactivated_workspace | api_key_revoked | key_revoked | "
             "account_suspended | account_disabled | organization_deactivated | "
             "user_deactivated | account_deleted | key_disabled | api_key_disabled | "
             "revoked_api_key | account_banned | account_terminated | organization_disabled | "
@@ -103,7 +103,7 @@ CODES = (
         "code.model",
         R.MODEL_NOT_FOUND,
         code=any_of(
-            "model_not_found | model_not_found_error | model_not_available | "
+            "unsupported_api_for_model | model_not_found | model_not_found_error | model_not_available | "
             "deploymentnotfound | modelnotfound | modelnotexist | no_such_model | unknownmodel | "
             "unsupported_model | model_deprecated | model_deactivated | model_decommissioned | "
             "model_does_not_exist | modelnotfounderror | invalid_model | invalid_model_name | "

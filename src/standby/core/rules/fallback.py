@@ -17,13 +17,13 @@ _RATE_CODES = any_of(
     "throttlederror | throttlingerror"
 )
 _CONCURRENT = any_of(
-    "too many concurrent | concurrency limit | concurrent connections | "
+    "too many concurrent | concurrent request | concurrency limit | concurrent connections | "
     "concurrent requests | max concurrency | maximum concurrency | "
     "organization concurrency | user concurrency | global rate limit | "
     "account rate limit | exceeded your rate limits | concurrency ... reached | 并发"
 )
 _OVERLOAD = any_of(
-    "overloaded | over capacity | capacity temporarily exceeded | overload | at capacity | out of capacity | "
+    "overloaded | no instances available | no available accounts | over capacity | capacity temporarily exceeded | overload | at capacity | out of capacity | "
     "no capacity | capacity exceeded | high demand | high load | heavy load | too busy | "
     "server is busy | service is busy | server busy | currently busy | model is busy | "
     "engine is currently | not ready to serve | modelnotreadyexception | "

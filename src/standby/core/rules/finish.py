@@ -72,9 +72,7 @@ FINISH = (
     Rule(
         "finish.transport",
         R.TIMEOUT,
-        code=_finish(
-            "abort", "network_error", "malformed_response", "timeout", "cancelled", "insufficient_system_resource"
-        ),
+        code=_finish("abort", "network_error", "malformed_response", "timeout", "cancelled"),
     ),
     Rule(
         "finish.malformed_call",
@@ -89,6 +87,7 @@ FINISH = (
         ),
     ),
     Rule("finish.error", R.SERVER_ERROR, code=_finish("error", "failed", "internal_error")),
+    Rule("finish.resources", R.OVERLOADED, code=_finish("insufficient_system_resource")),
     Rule("finish.limit", R.NONE, code=_finish("max_output_tokens", "tool_calls", "tool_use", "pause_turn")),
     Rule("finish.empty", R.EMPTY_RESPONSE, code=("answer_empty",)),
     Rule("finish.answered", R.NONE, code=("answer_full",)),

@@ -52,6 +52,13 @@ LLAMACPP = Family(
     frozenset({"llamacpp"}),
     (
         Rule("llamacpp.overflow", R.CONTEXT_OVERFLOW, code=("exceed_context_size_error",)),
+        Rule(
+            "llamacpp.flags",
+            R.FORMAT,
+            text=any_of("requires jinja | tools param requires"),
+            fallback=True,
+            category="capability",
+        ),
         Rule("llamacpp.loading", R.OVERLOADED, text=("loading model",), rotate=False),
         Rule("llamacpp.slots", R.OVERLOADED, text=("no slot available",)),
     ),

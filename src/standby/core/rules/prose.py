@@ -205,7 +205,7 @@ KEYS = (
         "prose.auth_permanent",
         R.AUTH_PERMANENT,
         text=any_of(
-            "key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
+            "has been denied access | key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
             "workspace disabled | workspace deactivated | account disabled | account deactivated | account terminated | "
             "organization disabled | organization has disabled | has been archived | "
             "deleted or deactivated | key has been disabled | key has been deactivated | "

@@ -198,7 +198,7 @@ MODELS = (
         "prose.model_missing",
         R.MODEL_NOT_FOUND,
         text=any_of(
-            "model ... does not exist | model ... not found | models ... is not found | "
+            "provider ... not supported for model | not accessible via | model ... does not exist | model ... not found | models ... is not found | "
             "model ... not exist | no such model | unknown model | invalid model name | "
             "is not a valid model id | not a valid model | invalid model id | invalid model | "
             "model identifier is invalid | no endpoints found for | no endpoints available | "
@@ -236,7 +236,7 @@ CAPABILITY = (
         "prose.capability",
         R.FORMAT,
         text=any_of(
-            "not supported with this model | argument not supported | not supported by this model | "
+            "modality is not enabled | is not enabled for models | not supported with this model | argument not supported | not supported by this model | "
             "not supported for this model | does not support tools | does not support tool | "
             "not support tools | not support tool | not support function | support tool use | "
             "support tool choice | support tool calling | support function calling | "
