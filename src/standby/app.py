@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import os
+import re
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -37,6 +38,9 @@ from standby.wires.common import Image, Message, Part, Request, Role, Text, Thin
 log = logging.getLogger("standby")
 AGENT_NAMES = ("standby", "openclaw")
 """`standby/<agentId>` as a model means that agent's configured chain."""
+DEFAULT_AGENT = "main"
+AGENT_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,127}")
+"""It names a folder: no way out of it."""
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class Standby:
     providers: ProviderPool
     clock: Clock
     environment: Mapping[str, str]
-    agent_id: str = "main"
+    agent_id: str = DEFAULT_AGENT
     config_file: Path | None = None
     """The file that was named; None = the state directory's."""
     sinks: list[Sink] = field(default_factory=list)
@@ -77,7 +81,7 @@ class Standby:
         *,
         state_dir: str | Path | None = None,
         config: str | Path | None = None,
-        agent: str = "main",
+        agent: str = DEFAULT_AGENT,
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         sinks: Sequence[Sink] = (),
@@ -93,8 +97,8 @@ class Standby:
         machine = await SqliteMachineStore.open(found.state_dir / MACHINE_FILE, clock=clock)
         providers = ProviderPool(clock)
         standby = cls(found, machine, providers, clock, env, agent, file, list(sinks), keep_all_turns)
-        standby.apply(found)
         try:
+            standby.apply(found)
             await standby.agent(agent)
             yield standby
         finally:
@@ -102,11 +106,12 @@ class Standby:
 
     async def close(self) -> None:
         """Write what is still to be written and close everything."""
-        for agent in self.agents.values():
-            await agent.recorder.drain()
-            await agent.auth.close()
-        await self.providers.close()
-        await self.machine.close()
+        async with AsyncExitStack() as rest:  # whatever fails, the others are closed all the same
+            rest.push_async_callback(self.machine.close)
+            rest.push_async_callback(self.providers.close)
+            for agent in self.agents.values():
+                rest.push_async_callback(agent.auth.close)
+                await agent.recorder.drain()
 
     def apply(self, config: Config) -> None:
         """Take a new configuration; turns that run keep the old one."""
@@ -121,7 +126,8 @@ class Standby:
         agent.accounts.outside = self._outside()
         agent.accounts.configured_orders = self.config.orders
         agent.accounts.stored_override = self.config.policy.stored_order_override
-        agent.conversation.engine.policy = self.config.policy
+        # A new engine, not a changed one: turns that run hold the old.
+        agent.conversation.engine = replace(agent.conversation.engine, policy=self.config.policy)
         agent.conversation.takeover = self.config.gateway.takeover
 
     def _outside(self) -> tuple[Source, ...]:
@@ -148,8 +154,21 @@ class Standby:
             self.apply(fresh)
 
     async def agent(self, agent_id: str | None = None) -> Agent:
-        """An agent's own things, opened when first asked for."""
+        """An agent's own things, opened when first asked for.
+
+        Raises RequestRejected for one that is not configured: a caller's word must not make files.
+        """
         name = agent_id or self.agent_id
+        found = self.agents.get(name)
+        if found is not None:
+            return found
+        if name not in {self.agent_id, DEFAULT_AGENT, *self.config.agents} or not AGENT_ID.fullmatch(name):
+            raise RequestRejected(
+                f"there is no agent {name[:80]!r}: see agents.entries in the configuration",
+                param="agent",
+                status_hint=404,
+                code="agent_not_found",
+            )
         async with self._opening:
             if name not in self.agents:
                 self.agents[name] = await self._open_agent(name)
@@ -172,7 +191,7 @@ class Standby:
             (recorder, *self.sinks),
         )  # fmt: skip
         folder = auth_file(state, name).parent / "transcripts"
-        conversation = Conversation(name, catalog, engine, self.machine, folder)
+        conversation = Conversation(name, catalog, engine, self.machine, folder, started=recorder.begin)
         agent = Agent(name, auth, accounts, catalog, conversation, recorder)
         self._configure(agent)
         return agent

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from standby.clock import Clock
 from standby.collect import Collector
@@ -69,9 +70,12 @@ class Conversation:
     folder: Path | None
     """Where transcripts lie; None keeps none."""
     takeover: str = "auto"
+    started: Callable[[str, str], None] | None = None
+    """Told turn and session of each turn that belongs to one."""
     _warm: OrderedDict[str, Pin] = field(default_factory=OrderedDict)
     _probed: dict[str, int] = field(default_factory=dict)
-    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Of the sessions that have a turn now."""
 
     @property
     def clock(self) -> Clock:
@@ -86,7 +90,8 @@ class Conversation:
                     yield event
             return
         # One turn at a time per session: a later message waits for its turn.
-        async with self._locks.setdefault(asked.session, asyncio.Lock()), aclosing(self._run(asked)) as events:
+        lock = self._locks.setdefault(asked.session, asyncio.Lock())
+        async with lock, aclosing(self._run(asked)) as events:
             async for event in events:
                 yield event
 
@@ -209,6 +214,7 @@ class _Told:
     attempts: list[Attempt] = field(default_factory=list)
     collector: Collector = field(default_factory=Collector)
     noticed: bool = False
+    ended: bool = False
 
     def before(self, event: Event) -> list[Event]:
         """Watch an event; what is to be said before it."""
@@ -243,15 +249,24 @@ class _Told:
         """The turn is over: pin, notice state, transcript. Store trouble never fails an answered turn."""
         if event.outcome == "answered" and event.candidate is not None:
             await self._answered(event, event.candidate)
+        self.ended = True
         if transcript is None:
             return
+        if event.outcome == "answered" and event.candidate is not None:
+            said = Message(Role.ASSISTANT, self.collector.response().parts)
+            await self._stored(transcript.append, (said,), model=str(event.candidate.ref))
+        elif event.outcome != "cancelled":
+            await self._stored(transcript.failed, str(event.error or event.outcome))
+
+    async def broke(self, error: Exception, transcript: Transcript | None) -> None:
+        """A fault of our own broke the turn off: it leaves the one error entry too (R1.1)."""
+        if transcript is not None and not self.ended:
+            await self._stored(transcript.failed, f"internal error: {type(error).__name__}")
+
+    async def _stored(self, write: Callable[..., None], what: object, **more: str) -> None:
         now = self.home.clock.now_ms()
         try:
-            if event.outcome == "answered" and event.candidate is not None:
-                said = Message(Role.ASSISTANT, self.collector.response().parts)
-                transcript.append((said,), at_ms=now, turn=event.turn_id, model=str(event.candidate.ref))
-            elif event.outcome != "cancelled":
-                transcript.failed(str(event.error or event.outcome), at_ms=now, turn=event.turn_id)
+            await asyncio.to_thread(write, what, at_ms=now, turn=self.turn.id, **more)
         except StoreUnavailable as error:
             log.warning("%s", error)
 

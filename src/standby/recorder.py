@@ -57,15 +57,20 @@ class _Open:
 
 @dataclass(slots=True)
 class Recorder:
-    """A sink that keeps what happened. `session_of` is told by whoever starts a turn."""
+    """A sink that keeps what happened. `begin` is told by whoever starts a turn."""
 
     machine: MachineStore
     agent: str
     keep_all: bool = False
     """Record plain turns too (the command line: one turn, somebody may ask)."""
-    sessions: dict[str, str | None] = field(default_factory=dict)
+    _sessions: dict[str, str] = field(default_factory=dict)
     _open: dict[str, _Open] = field(default_factory=dict)
     _writing: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def begin(self, turn_id: str, session: str) -> None:
+        """This turn belongs to a session."""
+        if len(self._sessions) < MAX_OPEN:
+            self._sessions[turn_id] = session
 
     def emit(self, event: Event) -> None:
         """Take one event; content is never kept."""
@@ -106,7 +111,7 @@ class Recorder:
 
     def _end(self, event: TurnEnded) -> None:
         record = self._open.pop(event.turn_id, None)
-        session = self.sessions.pop(event.turn_id, None)
+        session = self._sessions.pop(event.turn_id, None)
         if record is None or not (record.eventful or self.keep_all):
             return
         ended = event.attempts[-1].ended_ms if event.attempts else record.started_ms

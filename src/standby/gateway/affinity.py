@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from standby.errors import RequestRejected
 from standby.gateway.http import Exchange
 from standby.wires.common import Message, Request, Text
 
@@ -15,13 +16,17 @@ AGENT_HEADERS = (
     b"x-opencode-session",
 )
 """Headers by which known agents name their conversation."""
+MAX_KEY = 256
 OPENING = 2
 """So many first messages identify a conversation."""
 
 
 def session_key(exchange: Exchange) -> str | None:
-    """The key that the caller gave on purpose."""
-    return exchange.header(b"x-openclaw-session-key") or None
+    """The key that the caller gave on purpose. Raises RequestRejected for one that is no key."""
+    key = exchange.header(b"x-openclaw-session-key") or None
+    if key is not None and not (len(key) <= MAX_KEY and key.isprintable()):
+        raise RequestRejected(f"a session key has at most {MAX_KEY} visible characters", param="x-openclaw-session-key")
+    return key
 
 
 def affinity_key(exchange: Exchange, request: Request) -> str:

@@ -20,11 +20,14 @@ TRUE = frozenset({"1", "true", "yes", "on"})
 def asked(exchange: Exchange, body: Mapping[str, Any], request: Request) -> Asked:
     """The request with everything the caller said. Raises RequestRejected naming the header or member."""
     agent, model = _agent_and_model(request.model)
+    fallbacks = _fallbacks(exchange, body)
+    if not request.model and fallbacks:
+        model, fallbacks = fallbacks[0], fallbacks[1:]  # the list alone: its first is asked for
     session = session_key(exchange)
     return Asked(
         request,
         model,
-        _fallbacks(exchange, body),
+        fallbacks,
         Door.API,
         TurnKind.GATEWAY,
         agent=exchange.header(b"x-openclaw-agent-id") or agent,

@@ -1,10 +1,13 @@
 """Law: plain ASGI, no framework: a request's body within its limit, an answer with the house's headers."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+
+from standby.gateway.protocol import CONNECTION
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -16,6 +19,9 @@ ALWAYS: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
 )
 JSON_TYPE: Header = (b"content-type", b"application/json")
+CLOSE: Header = (b"connection", b"close")
+DRAINED = 4
+"""So many times the limit is read of a body that is too large, so that its sender gets to read the refusal."""
 
 
 class Disconnected(Exception):
@@ -26,57 +32,62 @@ class BodyTooLarge(Exception):
     """More bytes than `gateway.limits` allows."""
 
 
-@dataclass(slots=True)
 class Exchange:
     """One request and its answer."""
 
-    scope: Scope
-    receive: Receive
-    send: Send
-    started: bool = False
+    __slots__ = ("given", "headers", "left", "method", "path", "receive", "scope", "send", "started")
 
-    @property
-    def method(self) -> str:
-        """GET, POST, ..."""
-        return str(self.scope["method"])
-
-    @property
-    def path(self) -> str:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope, self.receive, self.send = scope, receive, send
+        self.method: str = scope["method"]
+        self.path = str(scope["raw_path"], "ascii", "replace")
         """The raw path: what was sent, undecoded, without the query."""
-        return bytes(self.scope["raw_path"]).decode("ascii", "replace")
-
-    @property
-    def headers(self) -> Sequence[Header]:
+        self.headers: Sequence[Header] = scope["headers"]
         """Names in lower case."""
-        return self.scope["headers"]  # type: ignore[no-any-return]
+        self.given = dict(reversed(self.headers))
+        """The first value of each header."""
+        self.started = False
+        self.left = False
+        """The client went away."""
 
     def header(self, name: bytes) -> str | None:
         """The first value of a header."""
-        for found, value in self.headers:
-            if found == name:
-                return value.decode("latin-1").strip()
-        return None
+        value = self.given.get(name)
+        return None if value is None else str(value, "latin-1").strip()
 
     async def body(self, limit: int) -> bytes:
         """The whole body. Raises BodyTooLarge or Disconnected."""
-        message = await self.receive()
-        if message["type"] == "http.request" and not message.get("more_body"):
-            whole: bytes = message.get("body", b"")
-            if len(whole) > limit:
-                raise BodyTooLarge
-            return whole
-        pieces, size = [], 0
-        while True:
+        pieces: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
-            piece = message.get("body", b"")
+            piece, more = message.get("body", b""), message.get("more_body", False)
             size += len(piece)
-            if size > limit:
-                raise BodyTooLarge
-            pieces.append(piece)
-            if not message.get("more_body"):
-                return b"".join(pieces)
-            message = await self.receive()
+            if size <= limit:
+                pieces.append(piece)
+            elif size > limit * DRAINED:
+                break
+        if size > limit:
+            raise BodyTooLarge
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    @contextmanager
+    def work(self) -> Iterator[None]:
+        """While the block runs, the client's leaving cancels this task at once."""
+        connection, task = self.scope[CONNECTION], asyncio.current_task()
+        assert task is not None
+
+        def leave() -> None:
+            self.left = True
+            task.cancel("the client disconnected")
+
+        connection.leave = leave
+        try:
+            yield
+        finally:
+            connection.leave = None
 
     async def start(self, status: int, headers: Sequence[Header]) -> None:
         """Send status and headers."""
@@ -89,7 +100,7 @@ class Exchange:
 
     async def reply(self, status: int, body: bytes, headers: Sequence[Header] = (JSON_TYPE,)) -> None:
         """A whole answer."""
-        await self.start(status, [*headers, (b"content-length", str(len(body)).encode())])
+        await self.start(status, [*headers, (b"content-length", b"%d" % len(body))])
         await self.write(body, more=False)
 
     async def json(self, status: int, data: Any, headers: Sequence[Header] = ()) -> None:
@@ -97,7 +108,8 @@ class Exchange:
         await self.reply(status, msgspec.json.encode(data), (JSON_TYPE, *headers))
 
 
-def header(name: str, value: str) -> Header:
+def header(name: bytes, value: str) -> Header:
     """A header that is safe to send: one line of visible characters, the rest percent-encoded."""
-    encoded = "".join(c if " " <= c <= "~" else "".join(f"%{b:02X}" for b in c.encode()) for c in value)
-    return name.encode("ascii"), encoded.encode("ascii")
+    if not (value.isascii() and value.isprintable()):
+        value = "".join(c if " " <= c <= "~" else "".join(f"%{b:02X}" for b in c.encode()) for c in value)
+    return name, value.encode("ascii")

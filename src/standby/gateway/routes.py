@@ -1,5 +1,6 @@
 """Law: one table of routes; every one of them is behind the same guard (RELIABILITY h-1)."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from standby.app import Standby
 from standby.errors import StandbyError
 from standby.gateway.guard import Guard, Turned
-from standby.gateway.http import Disconnected, Exchange, Receive, Scope, Send, header
+from standby.gateway.http import CLOSE, Disconnected, Exchange, Receive, Scope, Send, header
 from standby.gateway.serve import Service
 from standby.wires.common import Dialect
 from standby.wires.protocols import PROTOCOLS
@@ -37,13 +38,17 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http":
-            raise RuntimeError(f"{scope['type']} is not served here")
         exchange = Exchange(scope, receive, send)
         try:
             await self._answer(exchange)
         except Disconnected:
             pass
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not exchange.left or task is None:
+                raise
+            # It was we who cancelled, because the caller had gone: the request is over, the server goes on.
+            task.uncancel()
         except Exception:
             log.exception("a request failed here")
             if not exchange.started:
@@ -64,8 +69,9 @@ class Gateway:
         if (exchange.method, exchange.path) not in self.routes:
             allowed = [method for method, path in self.routes if path == exchange.path]
             if allowed:
-                return Turned(405, "method_not_allowed", f"{exchange.path} takes {' or '.join(allowed)}")
-            return Turned(404, "not_found", f"there is nothing at {exchange.path[:200]}")
+                said = f"{exchange.path} takes {' or '.join(allowed)}"
+                return Turned(405, "method_not_allowed", said, (header(b"allow", ", ".join(allowed)),))
+            return Turned(404, "not_found", f"there is nothing at {exchange.method} {exchange.path[:200]}")
         if exchange.method != "POST":
             return None
         if exchange.header(b"content-encoding") not in {None, "identity"}:
@@ -78,8 +84,7 @@ class Gateway:
     async def _turned(self, exchange: Exchange, turned: Turned) -> None:
         dialect = next((d for prefix, d in SHAPES.items() if exchange.path.startswith(prefix)), Dialect.CHAT)
         body = PROTOCOLS[dialect].render_error(turned.status, message=turned.message, code=turned.code)
-        more = [header("www-authenticate", "Bearer")] if turned.status == 401 else []
-        await exchange.json(turned.status, body, [*more, header("connection", "close")])
+        await exchange.json(turned.status, body, [*turned.headers, CLOSE])
 
     async def _healthz(self, exchange: Exchange) -> None:
         await exchange.json(200, {"status": "ok"})

@@ -1,68 +1,74 @@
 """Law: one turn for a caller of any protocol, in its own words; a stream ends with its terminator only if it is whole."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from standby.app import Standby
-from standby.core.reasons import FailureReason
-from standby.core.values import Attempt, Call, Failed, Refused, Skip
-from standby.errors import FailoverError, RequestRejected, StandbyError
+from standby.errors import RequestRejected, StandbyError
 from standby.events import Delta, Event, Noticed, Serving, TurnEnded
 from standby.gateway.ask import asked
 from standby.gateway.http import JSON_TYPE, BodyTooLarge, Exchange, Header, header
 from standby.gateway.labels import redacted
-from standby.wires.common import Chunk, Dialect, Frame, Whole
-from standby.wires.json import BadJson, decode, encode
+from standby.gateway.stream import CallerStream
+from standby.gateway.told import error_body, retry_headers
+from standby.wires.common import Dialect, Request, Text, Whole
+from standby.wires.json import BadJson, decode, encode, too_deep
 from standby.wires.protocols import PROTOCOLS, WireProtocol
 
-log = logging.getLogger("standby.gateway")
-EVENT_STREAM: Header = (b"content-type", b"text/event-stream; charset=utf-8")
-COMMENT_EVERY_S = 10.0
-"""While nothing can be told yet, a comment keeps the caller's connection alive."""
-SHOWN_ATTEMPTS = 32
+Events = AsyncGenerator[Event, None]
 
 
 @dataclass(slots=True)
 class Turn:
     """What is known of the turn while it runs."""
 
+    shows_notices: bool = True
     id: str = ""
     serving: Serving | None = None
     notice: str | None = None
     ended: TurnEnded | None = None
 
     def watch(self, event: Event) -> None:
-        """Take one event."""
+        """Take one event that is no content."""
+        self.id = event.turn_id
         match event:
             case Serving():
                 self.serving = event
-            case Noticed(text=text, post=True):
+            case Noticed(text=text, post=True) if self.shows_notices:
                 self.notice = text
             case TurnEnded():
                 self.ended = event
-        self.id = event.turn_id
 
     def headers(self) -> list[Header]:
         """Who answers (INTERFACES, response headers)."""
-        found = [header("x-standby-turn", self.id)]
+        found = [header(b"x-standby-turn", self.id)]
         if self.serving is not None:
             found += [
-                header("x-standby-model", str(self.serving.candidate)),
-                header("x-standby-profile", redacted(self.serving.profile_id)),
-                header("x-standby-attempts", str(self.serving.attempts)),
+                header(b"x-standby-model", str(self.serving.candidate)),
+                header(b"x-standby-profile", redacted(self.serving.profile_id)),
+                header(b"x-standby-attempts", str(self.serving.attempts)),
             ]
         if self.notice is not None:
-            found.append(header("x-standby-notice", self.notice))
+            found.append(header(b"x-standby-notice", self.notice))
         return found
+
+    def outcome(self) -> TurnEnded:
+        """The last event. Raises StandbyError when there was none."""
+        if self.ended is None:
+            raise StandbyError("the turn did not end")
+        return self.ended
 
 
 @dataclass(slots=True)
 class Service:
-    """The chat-like routes of one protocol."""
+    """The chat-like routes of one protocol.
+
+    The caller's request goes out as it was sent where the provider speaks the same protocol. That holds for
+    `stream_options` too: usage of a stream is known only where the caller asked for it, or the protocol always tells it.
+    """
 
     standby: Standby
     dialect: Dialect
@@ -74,195 +80,99 @@ class Service:
     async def __call__(self, exchange: Exchange) -> None:
         """Answer one request."""
         try:
-            body = await self._body(exchange)
-            request = replace(self.wire.parse_request(body[1]), protocol=self.dialect, raw=body[0])
-            events = self.standby.converse(asked(exchange, body[1], request))
-            async with aclosing(_while_connected(exchange, events)) as turn:
-                if request.stream:
-                    await self._stream(exchange, turn, include_usage=bool(request.include_usage))
-                else:
-                    await self._whole(exchange, turn)
+            raw, body = await self._body(exchange)
+            request = replace(self.wire.parse_request(body), protocol=self.dialect, raw=raw)
+            events = self.standby.converse(asked(exchange, body, request))
+            with exchange.work():
+                async with aclosing(events):
+                    await (self._stream if request.stream else self._whole)(exchange, events, request)
         except StandbyError as error:
-            await self.failed(exchange, error, [])
+            await self._failed(exchange, error, [])
 
     async def _body(self, exchange: Exchange) -> tuple[bytes, Mapping[str, Any]]:
-        limit = self.standby.config.gateway.limits.max_body_bytes
+        limits = self.standby.config.gateway.limits
         try:
-            raw = await exchange.body(limit)
+            raw = await exchange.body(limits.max_body_bytes)
         except BodyTooLarge:
-            raise RequestRejected(
-                f"the request is larger than {limit} bytes (gateway.limits.maxBodyBytes)", status_hint=413
-            ) from None
+            text = f"the request is larger than {limits.max_body_bytes} bytes (gateway.limits.maxBodyBytes)"
+            raise RequestRejected(text, status_hint=413, code="request_too_large") from None
         try:
             value = decode(raw)
         except BadJson as error:
             raise RequestRejected(f"the body is not valid JSON: {error}") from None
         if not isinstance(value, dict):
             raise RequestRejected("the body must be a JSON object")
+        depth = limits.max_json_depth
+        # So few brackets cannot nest deeper: most bodies need no walk.
+        if raw.count(b"{") + raw.count(b"[") > depth and too_deep(value, depth):
+            raise RequestRejected(f"the body is nested deeper than {depth} levels")
         return raw, value
+
+    def _turn(self) -> Turn:
+        return Turn(shows_notices=self.standby.config.gateway.notices != "off")
+
+    def _as_content(self, turn: Turn) -> str:
+        """The notice, where it is to be shown as content."""
+        return turn.notice or "" if self.standby.config.gateway.notices == "content" else ""
 
     # --- whole answers -----------------------------------------------------------------------------------------------
 
-    async def _whole(self, exchange: Exchange, events: AsyncGenerator[Event, None]) -> None:
-        turn, found = Turn(), None
+    async def _whole(self, exchange: Exchange, events: Events, request: Request) -> None:
+        turn, found = self._turn(), None
         async for event in events:
-            turn.watch(event)
-            if isinstance(event, Delta) and isinstance(event.chunk, Whole):
+            if not isinstance(event, Delta):
+                turn.watch(event)
+            elif isinstance(event.chunk, Whole):
                 found = event.chunk
-        ended = turn.ended
-        assert ended is not None
-        if ended.error is not None or found is None:
-            await self.failed(exchange, ended.error or StandbyError("no answer came"), turn.headers())
+        error = turn.outcome().error
+        if error is not None or found is None:
+            await self._failed(exchange, error or StandbyError("no answer came"), turn.headers())
             return
-        same = ended.candidate is not None and self.standby.providers.dialect(ended.candidate.ref) == self.dialect
-        data = found.raw if same and found.raw else encode(self.wire.render_response(found.response))
-        await exchange.reply(200, data, (JSON_TYPE, *turn.headers()))
+        await exchange.reply(200, self._rendered(found, self._as_content(turn)), (JSON_TYPE, *turn.headers()))
+
+    def _rendered(self, found: Whole, notice: str) -> bytes:
+        response = found.response
+        if notice:
+            response = replace(response, parts=(Text(f"{notice}\n\n"), *response.parts))
+        elif found.raw and response.protocol == self.dialect:
+            return found.raw
+        return encode(self.wire.render_response(response))
 
     # --- streams -----------------------------------------------------------------------------------------------------
 
-    async def _stream(self, exchange: Exchange, events: AsyncGenerator[Event, None], *, include_usage: bool) -> None:
-        turn, out = Turn(), _Stream(self.wire, exchange, include_usage)
-        async for event in events:
-            turn.watch(event)
-            if isinstance(event, Delta):
-                await out.chunk(event.chunk, turn)
-        ended = turn.ended
-        assert ended is not None
-        if ended.error is None:
-            await out.end(turn)
-        elif not out.begun:
-            await self.failed(exchange, ended.error, turn.headers())
+    async def _stream(self, exchange: Exchange, events: Events, request: Request) -> None:
+        turn = self._turn()
+        out = CallerStream(exchange, self.wire.stream_renderer(include_usage=bool(request.include_usage)))
+        try:
+            async for event in events:
+                if isinstance(event, Delta):
+                    if not out.begun:
+                        await out.begin(turn.headers(), self._as_content(turn))
+                    await out.chunk(event.chunk)
+                    continue
+                turn.watch(event)
+                if isinstance(event, Serving) and out.begun:
+                    await out.takeover(event)
+            error = turn.outcome().error
+        except Exception as broken:
+            error = broken
+        except asyncio.CancelledError:
+            if out.begun and not exchange.left:
+                await out.fail(error_body(self.wire, _stopping())[1])
+            raise
+        if out.begun:
+            await (out.end() if error is None else out.fail(error_body(self.wire, error)[1]))
+        elif error is not None:
+            await self._failed(exchange, error, turn.headers())
         else:
-            await out.fail(error_body(self.wire, ended.error)[1])
+            await out.begin(turn.headers())
+            await out.end()
 
-    async def failed(self, exchange: Exchange, error: Exception, headers: Sequence[Header]) -> None:
+    async def _failed(self, exchange: Exchange, error: Exception, headers: Sequence[Header]) -> None:
         """An error in the protocol's own shape and status, with `retry-after` when a time is known."""
         status, body = error_body(self.wire, error)
-        if exchange.started:
-            return
         await exchange.json(status, body, [*headers, *retry_headers(error, self.standby.clock.now_ms())])
 
 
-@dataclass(slots=True)
-class _Stream:
-    """The caller's event stream: frames untouched where they fit, rendered where they do not."""
-
-    wire: WireProtocol
-    exchange: Exchange
-    include_usage: bool
-    begun: bool = False
-    renderer: Any = None
-
-    async def chunk(self, chunk: Chunk, turn: Turn) -> None:
-        """Write one chunk."""
-        if not self.begun:
-            self.begun = True
-            await self.exchange.start(200, [EVENT_STREAM, *turn.headers()])
-        if self.renderer is None:
-            self.renderer = self.wire.stream_renderer(include_usage=self.include_usage)
-        if isinstance(chunk, Frame):
-            # The renderer follows what passes by, so that it can go on from there after a takeover.
-            for inner in chunk.chunks:
-                self.renderer.feed(inner)
-            data = chunk.raw
-        else:
-            data = self.renderer.feed(chunk)
-        if data:
-            await self.exchange.write(data)
-
-    async def end(self, turn: Turn) -> None:
-        """The answer is whole."""
-        if not self.begun:
-            await self.exchange.start(200, [EVENT_STREAM, *turn.headers()])
-        tail = self.renderer.end() if self.renderer is not None else b""
-        await self.exchange.write(tail, more=False)
-
-    async def fail(self, body: Mapping[str, Any]) -> None:
-        """The answer cannot be completed: the protocol's error event, and no terminator."""
-        assert self.renderer is not None
-        await self.exchange.write(self.renderer.error(body), more=False)
-
-
-async def _while_connected(exchange: Exchange, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """The events; when the caller leaves, the turn is cancelled at once and nobody is marked."""
-    task = asyncio.current_task()
-    assert task is not None
-    gone = asyncio.ensure_future(_gone(exchange))
-
-    def leave(_: object) -> None:
-        if not gone.cancelled() and gone.exception() is None:
-            task.cancel("the caller disconnected")
-
-    gone.add_done_callback(leave)
-    try:
-        async with aclosing(events) as turn:
-            async for event in turn:
-                yield event
-    finally:
-        gone.remove_done_callback(leave)
-        gone.cancel()
-
-
-async def _gone(exchange: Exchange) -> None:
-    while (await exchange.receive())["type"] != "http.disconnect":
-        pass
-
-
-# --- errors ----------------------------------------------------------------------------------------------------------
-
-
-def error_body(wire: WireProtocol, error: Exception) -> tuple[int, dict[str, Any]]:
-    """Status and body of an error in a protocol's shape; the attempts in its `standby` member."""
-    if isinstance(error, FailoverError):
-        name = wire.errors[error.reason]
-        told = {
-            "reason": str(error.reason),
-            "attempts": [shown(a) for a in error.attempts[-SHOWN_ATTEMPTS:] if isinstance(a.step, Call | Skip)],
-            "retry_at_ms": error.soonest_cooldown_expiry,
-        }
-        return name.status, wire.render_error(
-            name.status, message=_message(error), type=name.type, code=name.code, standby=told
-        )
-    if isinstance(error, RequestRejected):
-        status = error.status_hint
-        return status, wire.render_error(status, message=str(error), code=error.code, param=error.param)
-    status = error.status_hint if isinstance(error, StandbyError) else 500
-    log.error("request failed: %s", error)
-    return status, wire.render_error(
-        status, message=str(error) if isinstance(error, StandbyError) else "internal error"
-    )
-
-
-def _message(error: FailoverError) -> str:
-    """Our sentence; for a fault of the request the provider's own words, for they say what to change."""
-    if error.reason in {FailureReason.FORMAT, FailureReason.CONTEXT_OVERFLOW, FailureReason.REFUSAL}:
-        failed = [a.outcome.failure for a in error.attempts if isinstance(a.outcome, Failed | Refused)]
-        if failed and failed[-1].signal.message:
-            return failed[-1].signal.message
-    return str(error)
-
-
-def shown(attempt: Attempt) -> dict[str, Any]:
-    """One attempt as a caller may see it."""
-    step, outcome = attempt.step, attempt.outcome
-    assert isinstance(step, Call | Skip)
-    found: dict[str, Any] = {
-        "model": str(step.candidate),
-        "started_ms": attempt.started_ms,
-        "ended_ms": attempt.ended_ms,
-    }
-    if isinstance(step, Skip):
-        return {**found, "skipped": step.why, "reason": str(step.reason)}
-    found["profile"] = redacted(step.profile_id)
-    if isinstance(outcome, Failed | Refused):
-        failure = outcome.failure
-        found |= {"reason": str(failure.reason), "rule": failure.rule, "status": failure.signal.status}
-    return found
-
-
-def retry_headers(error: Exception, now_ms: int) -> list[Header]:
-    """`retry-after` in whole seconds, rounded up, when a time is known."""
-    at = error.soonest_cooldown_expiry if isinstance(error, FailoverError) else None
-    if at is None:
-        return []
-    return [header("retry-after", str(max(1, -(-(at - now_ms) // 1000))))]
+def _stopping() -> RequestRejected:
+    return RequestRejected("the gateway is stopping: send the request again", status_hint=503, code="stopping")

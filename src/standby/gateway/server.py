@@ -28,11 +28,19 @@ STOP_SECONDS = 30
 
 
 class _Server(uvicorn.Server):
-    """Signals belong to whoever runs the program, not to the server."""
+    """Signals belong to whoever runs the program, not to the server; and it says when it serves."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +122,13 @@ def _settings(app: Gateway, standby: Standby) -> uvicorn.Config:
             "max_header_bytes": limits.max_header_bytes,
             "max_headers": limits.max_headers,
             "receive_seconds": limits.receive_ms / 1000,
+            "stall_seconds": limits.stall_ms / 1000,
         },
     )
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         http=protocol,
+        interface="asgi3",
         ws="none",
         lifespan="off",
         loop="none",
@@ -133,9 +143,10 @@ def _settings(app: Gateway, standby: Standby) -> uvicorn.Config:
     )
 
 
-async def _started(server: uvicorn.Server, task: "asyncio.Task[None]") -> None:
-    while not server.started:
-        if task.done():
-            await task
-            raise Misconfigured("the gateway could not be started; see the log above")
-        await asyncio.sleep(0.005)
+async def _started(server: _Server, task: "asyncio.Task[None]") -> None:
+    ready = asyncio.create_task(server.ready.wait())
+    await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
+    ready.cancel()
+    if task.done():
+        await task
+        raise Misconfigured("the gateway could not be started; see the log above")

@@ -48,7 +48,7 @@ class Tokens:
                 self._digest = hashlib.sha256((self.value or "").encode()).digest()
             return self._digest
         try:
-            seen = self.path.stat()
+            seen = os.stat(self.path)  # once per request
             stamp = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
             if stamp != self._stamp:
                 text = _checked(self.path.read_text("utf-8").strip(), str(self.path))
