@@ -88,6 +88,7 @@ class Collector:
                 block = self._block("thinking", index)
                 block.text.append(text)
                 _keep(block.more, signature=chunk.signature, redacted=chunk.redacted, id=chunk.id)
+                block.more.setdefault("vendor", chunk.vendor)
             case ToolCallDelta(index=index):
                 block = self._block("tool", index)
                 block.text.append(chunk.arguments)

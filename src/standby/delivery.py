@@ -11,22 +11,17 @@ from standby.wires.common import (
     Finished,
     FinishReason,
     Frame,
-    Image,
     RawDelta,
     RefusalDelta,
-    RefusalPart,
-    Response,
     Started,
-    Text,
     TextDelta,
-    Thinking,
     ThinkingDelta,
     ToolCallDelta,
-    ToolUse,
     Usage,
     UsageReport,
     Whole,
 )
+from standby.wires.unroll import unroll
 
 BINDING = ("", "text", "refusal", "thinking", "tool_call", "raw")
 """What was delivered, least binding first: only plain text can be carried on by somebody else."""
@@ -95,30 +90,9 @@ def flatten(chunk: Chunk) -> Iterator[Chunk]:
             for inner in chunks:
                 yield from flatten(inner)
         case Whole(response=response):
-            yield from explode(response)
+            yield from unroll(response)
         case _:
             yield chunk
-
-
-def explode(response: Response) -> Iterator[Chunk]:
-    """A whole answer as the stream it might have been."""
-    yield Started(response.id, response.model)
-    for index, part in enumerate(response.parts):
-        match part:
-            case Text(text=text):
-                yield TextDelta(text, index)
-            case Thinking(text=text, signature=signature, redacted=redacted, id=ident):
-                yield ThinkingDelta(text, index, signature, redacted, ident)
-            case ToolUse(id=ident, name=name, arguments=arguments, signature=signature):
-                yield ToolCallDelta(index, ident, name, arguments, signature)
-            case RefusalPart(text=text):
-                yield RefusalDelta(text, index)
-            case Image() | _:
-                yield RawDelta("", "part", part, content=True)
-    if response.usage is not None:
-        yield UsageReport(response.usage)
-    yield Finished(response.finish, response.raw_finish, response.stop_sequence)
-    yield Ended()
 
 
 @dataclass(slots=True)
@@ -259,8 +233,6 @@ class Delivery:
 def _seam(mode: Mode, delivered: str) -> Seam:
     if mode is Mode.SPLICE:
         return Splice(delivered)
-    if mode is Mode.PREFILL:
-        # The model was given the text without its white space at the end (`carried_on`): it may send it again.
-        sent = delivered.rstrip()
-        return Join(sent, delivered[len(sent) :])
-    return Join(delivered)
+    kept = delivered.rstrip()
+    # For a prefill the white space at the end was taken off the text that the model was given (`carried_on`).
+    return Join(kept if mode is Mode.PREFILL else delivered, delivered[len(kept) :])
