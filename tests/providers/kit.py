@@ -13,7 +13,7 @@ from standby.providers.base import CallFailed, Limits, ProviderCall
 from standby.providers.endpoint import Endpoint, call_url
 from standby.providers.http import HttpClient
 from standby.providers.wire_provider import WireProvider
-from standby.testing.act_server import FaultServer
+from standby.testing.faults import FaultServer
 from standby.wires.common import Chunk, Dialect, Ended, Frame, Message, Request, Role, Text, TextDelta, Whole
 from standby.wires.json import encode
 from standby.wires.protocols import PROTOCOLS
@@ -102,5 +102,5 @@ async def ask(wire: WireProvider, asked: ProviderCall, seconds: float = 5.0) -> 
 
 async def once(server: FaultServer, asked: ProviderCall, dialect: Dialect, seconds: float = 5.0) -> Result:
     """One call by a fresh provider."""
-    async with provider(endpoint(server.origin, dialect)) as wire:
+    async with provider(endpoint(server.root, dialect)) as wire:
         return await ask(wire, asked, seconds)

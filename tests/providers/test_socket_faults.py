@@ -1,14 +1,14 @@
 """Every way to fail on a socket ends as a failure with its facts, never as an answer that is cut short (I20)."""
 
 import pytest
+from tests.providers.fault_table import ANSWERS, FAULTS, WAITS
+from tests.providers.kit import DIALECTS, call, once
 
 from standby.core.classify import classify
 from standby.core.reasons import FailureReason
 from standby.core.values import Phase
-from standby.testing.fault_table import ANSWERS, FAULTS, WAITS
-from standby.testing.act_server import FaultServer
+from standby.testing.faults import FaultServer
 from standby.wires.common import Dialect
-from tests.providers.kit import DIALECTS, call, once
 
 R = FailureReason
 TRANSIENT = {R.TIMEOUT, R.OVERLOADED, R.SERVER_ERROR, R.EMPTY_RESPONSE, R.UNCLASSIFIED}
@@ -22,7 +22,8 @@ async def test_a_fault_is_told(name: str, mode: str, dialect: Dialect) -> None:
     fault = FAULTS[name]
     stream = mode != "whole"
     expected = fault.stream if stream else fault.whole
-    async with FaultServer(default=fault.act) as server:
+    async with FaultServer() as server:
+        server.script("*", fault.line)
         asked = call(dialect, stream=stream, passthrough=mode == "passthrough")
         result = await once(server, asked, dialect, 0.12 if expected == WAITS else 15.0)
         if expected == WAITS:
@@ -36,5 +37,5 @@ async def test_a_fault_is_told(name: str, mode: str, dialect: Dialect) -> None:
             if fault.codes and stream:
                 told = {result.signal.code, result.signal.details.get("fault", "")}
                 assert told & fault.codes, (told, result.signal)
-        await server.until(lambda: server.open == 0)
-        assert len(server.requests) == 1
+        await server.until(lambda: server.open_connections == 0)
+        assert server.connections == 1

@@ -27,7 +27,9 @@ def read_exception(facts: Facts, exc: BaseException) -> tuple[str, str, dict[str
         _names(facts, link)
         _body(facts, link)
         headers = headers or _headers(link)
-        faults.append(next((FAULTS[name] for name in names(link) if name in FAULTS), ""))
+        fault = next((FAULTS[name] for name in names(link) if name in FAULTS), "")
+        # `asyncio.timeout` cancels from inside and says so as the cause: that is nobody's abort.
+        faults.append("" if fault == "cancelled" and link is not exc else fault)
     if not facts.prose and not facts.details.get("fault"):
         for link in chain(exc):
             if _UNPARSED.isdisjoint(names(link)):
