@@ -16,12 +16,27 @@ _CONTENT = (
     "output_text",
     "partial_json",
 )
+_MARKS = frozenset(
+    (
+        "choices",
+        "candidates",
+        "promptFeedback",
+        "type",
+        "role",
+        "stopReason",
+        "messageStop",
+        "done",
+        "object",
+        "finish_reason",
+    )
+)
+"""Without any of these a body is no answer."""
 _BLOCKS = ("blockReason", "block_reason")
 
 
 def is_answer(value: Mapping[Any, Any]) -> bool:
     """Whether a body is shaped like an answer, or a piece of one, of any of the protocols."""
-    if value.get("error") or value.get("errors"):
+    if _MARKS.isdisjoint(value) or value.get("error") or value.get("errors"):
         return False
     return (
         isinstance(value.get("choices"), list)

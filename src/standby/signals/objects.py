@@ -84,6 +84,8 @@ _STATUS = (
     "originalStatusCode",
     "http_code",
 )
+_CODES, _WRAPPED, _SPOKEN = frozenset(_CODE), frozenset(_WRAPPERS), frozenset(_PROSE)
+_STATUSES = frozenset((*_STATUS, "code", "error_code"))
 _UNTOLD = frozenset(
     {
         "messages",
@@ -127,14 +129,14 @@ def _read_mapping(facts: Facts, value: Mapping[Any, Any], words: Words, depth: i
         return
     _leaves(facts, value, path)
     _names(facts, value, inside)
-    for key in _PROSE:
+    for key in () if _SPOKEN.isdisjoint(value) else _PROSE:
         text = value.get(key)
         if isinstance(text, str) and text.strip():
             words(facts, text, depth + 1)
         elif isinstance(text, (dict, list)):
             read_object(facts, text, words, depth=depth + 1, path=f"{path}{key}.", inside=inside)
     _exceptions(facts, value, words, depth, path)
-    for key in _WRAPPERS:
+    for key in () if _WRAPPED.isdisjoint(value) else _WRAPPERS:
         if value.get(key):
             below = inside or key in {"error", "errors", "Error", "err", "detail", "fault", "base_resp", "raw"}
             read_object(facts, value[key], words, depth=depth + 1, path=f"{path}{key}.", inside=below)
@@ -159,7 +161,9 @@ def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
     if kind in _ENVELOPES:
         facts.failed = facts.failed or kind == "error" or "failed" in str(kind)
         kind = None
-    code = next((value[key] for key in _CODE if _scalar(value.get(key))), None)
+    code = None
+    if not _CODES.isdisjoint(value):
+        code = next((value[key] for key in _CODE if _scalar(value.get(key))), None)
     if isinstance(code, (dict, list)) or code == 0:
         code = None
     status = value.get("status")
@@ -171,6 +175,8 @@ def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
         kind = kind or status
     facts.name(code=code, kind=kind, param=value.get("param"))
     facts.failed = facts.failed or inside
+    if facts.status is not None or _STATUSES.isdisjoint(value):
+        return
     for key in (*_STATUS, "code", "error_code"):
         number = value.get(key)
         if isinstance(number, str) and number.isdigit() and len(number) == 3:
