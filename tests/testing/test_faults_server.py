@@ -7,7 +7,7 @@ import pytest
 from tests.testing.raw import ask, connected, request, rest, until
 
 from standby.testing.fakes import FakeClock
-from standby.testing.fault_lines import Answer, Cut, Down, Hang, InvalidUtf8, Late, Line, Stall, Status
+from standby.testing.fault_lines import Answer, Cut, Down, Hang, InvalidUtf8, Late, Line, Raw, Stall, Status
 from standby.testing.fault_places import never_accepts, refused
 from standby.testing.fault_words import words
 from standby.testing.faults import FaultServer, Script
@@ -160,6 +160,27 @@ async def test_a_connection_is_kept_for_the_next_request(server: FaultServer) ->
             writer.write(request(stream=stream, close=False))
             end = b"0\r\n\r\n" if stream else b'"reasoning_tokens":0}}}'
             await until(reader, end)
+    assert server.connections == 1 and len(server.requests) == 3
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with FaultServer(idle_ms=20) as server, connected(server) as (reader, writer):
+        writer.write(request(close=False))
+        assert (await rest(reader)).status == 200
+        assert not server.requests[0].client_left
+
+
+async def test_raw_bytes_may_come_in_two_parts_and_the_connection_stay(server: FaultServer) -> None:
+    empty = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    server.script("k", Raw(empty, "keep", later=b"{}", later_ms=5), Status(500), Raw(b"x", "reset"))
+    async with connected(server) as (reader, writer):
+        writer.write(request(close=False))
+        assert await until(reader, b"{}") == empty + b"{}"
+        writer.write(request(close=False))
+        assert b" 500 " in await until(reader, b"null}}")
+        writer.write(request())
+        assert (await rest(reader)).reset
+    await server.quiet()
     assert server.connections == 1 and len(server.requests) == 3
 
 

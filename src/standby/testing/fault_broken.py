@@ -18,9 +18,29 @@ ZEROS = 1_000_000
 
 async def raw(x: Exchange, line: lines.Raw) -> None:
     await x.connection.send(line.data)
-    if line.then == "hang":
-        await x.wait(None)
+    if line.later:
+        await x.wait(line.later_ms)
+        await x.connection.send(line.later)
+    await AFTER_RAW[line.then](x)
+
+
+async def _close(x: Exchange) -> None:
     x.connection.close()
+
+
+async def _reset(x: Exchange) -> None:
+    x.connection.reset()
+
+
+async def _silence(x: Exchange) -> None:
+    await x.wait(None)
+
+
+async def _keep(x: Exchange) -> None:
+    x.keep = True
+
+
+AFTER_RAW = {"close": _close, "reset": _reset, "hang": _silence, "keep": _keep}
 
 
 async def header_flood(x: Exchange, line: lines.HeaderFlood) -> None:

@@ -179,10 +179,13 @@ class JsonError200:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """These bytes instead of a response, then the connection is closed, or kept silent until the client leaves."""
+    """These bytes instead of a response, and `later` after `later_ms`. Then the connection is closed, reset, silent
+    until the client leaves, or kept for the next request."""
 
     data: bytes
-    then: Literal["close", "hang"] = "close"
+    then: Literal["close", "reset", "hang", "keep"] = "close"
+    later: bytes = b""
+    later_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

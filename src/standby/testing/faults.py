@@ -11,8 +11,9 @@ Nobody scripted gets a healthy answer.
 
 import asyncio
 import json
+import ssl
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +21,11 @@ from standby.clock import Clock, SystemClock
 from standby.testing.fault_chat import CHAT
 from standby.testing.fault_exchange import Exchange
 from standby.testing.fault_http import Connection, Gone, parse_head, read_body
-from standby.testing.fault_lines import Answer, Down, Hang, Line, Reset, Status
+from standby.testing.fault_lines import Answer, Hang, Line, Reset, Status
 from standby.testing.fault_messages import MESSAGES
 from standby.testing.fault_play import play
 from standby.testing.fault_responses import RESPONSES
+from standby.testing.fault_script import Script, Seen
 from standby.testing.fault_words import Ask, Dialect, dumps
 
 DIALECTS: tuple[Dialect, ...] = (CHAT, MESSAGES, RESPONSES)
@@ -31,72 +33,7 @@ DIALECTS: tuple[Dialect, ...] = (CHAT, MESSAGES, RESPONSES)
 EVERYONE = "*"
 BACKLOG = 1024
 
-
-@dataclass(slots=True)
-class Seen:
-    """A request as it arrived, and what became of it."""
-
-    at_ms: int
-    """On the server's monotonic clock."""
-    method: str
-    path: str
-    key: str
-    headers: Mapping[str, str]
-    """Lower-case names."""
-    model: str = ""
-    body: Mapping[str, Any] = field(default_factory=dict)
-    """The JSON; empty when there was none."""
-    raw: bytes = b""
-    line: Line = field(default_factory=Answer)
-    """What was played."""
-    client_left: bool = False
-    """The client went before the line was played to its end."""
-    ended_ms: int | None = None
-    """When the line had been played or the client had gone."""
-
-
-@dataclass(slots=True)
-class Script:
-    """Lines in order; the last one repeats, or `then`."""
-
-    lines: deque[Line]
-    then: Line | None = None
-    _ends: int | None = None
-    """Of the outage that is under way."""
-
-    @classmethod
-    def of(cls, lines: Iterable[Line], then: Line | None = None) -> "Script":
-        """Lines, at least one, or `then`."""
-        given = deque(lines)
-        return cls(given or deque(filter(None, (then,))), then)
-
-    def now(self, now_ms: int) -> Line:
-        """The line for a request at this moment, without using it up."""
-        while isinstance(line := self.lines[0], Down) and not self._is_down(line, now_ms):
-            self._step(Answer())
-        return line.line if isinstance(line, Down) else line
-
-    def take(self, now_ms: int) -> Line:
-        """The same, used up."""
-        line = self.now(now_ms)
-        if not isinstance(self.lines[0], Down):
-            self._step(line)
-        return line
-
-    def _step(self, repeated: Line) -> None:
-        self.lines.popleft()
-        if not self.lines:
-            self.lines.append(self.then or repeated)
-
-    def _is_down(self, line: Down, now_ms: int) -> bool:
-        if line.until_ms is None and line.for_ms is None:
-            return True
-        if self._ends is None:
-            self._ends = line.until_ms if line.until_ms is not None else now_ms + (line.for_ms or 0)
-        if now_ms < self._ends:
-            return True
-        self._ends = None
-        return False
+__all__ = ["DIALECTS", "EVERYONE", "FaultServer", "Script", "Seen"]
 
 
 @dataclass(slots=True)
@@ -108,6 +45,10 @@ class FaultServer:
     """When set, any other key gets a 401 in the protocol's shape."""
     models: tuple[str, ...] = ("stand-in",)
     """What `GET /v1/models` lists."""
+    tls: ssl.SSLContext | None = None
+    """When set, the server speaks TLS."""
+    idle_ms: int | None = None
+    """A connection that asks nothing for so long is closed; None: it is kept."""
     remember: int = 100_000
     """How many requests are kept."""
     port: int = 0
@@ -130,7 +71,7 @@ class FaultServer:
     @property
     def root(self) -> str:
         """`http://127.0.0.1:PORT`, the base URL of Anthropic's SDK."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'http' if self.tls is None else 'https'}://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
@@ -162,7 +103,11 @@ class FaultServer:
         """Listen."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Connection(self._accept, self._closed, self.clock), "127.0.0.1", self.port, backlog=BACKLOG
+            lambda: Connection(self._accept, self._closed, self.clock),
+            "127.0.0.1",
+            self.port,
+            backlog=BACKLOG,
+            ssl=self.tls,
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -193,6 +138,10 @@ class FaultServer:
         """Wait until `fact()` holds; it is looked at whenever a request or a connection begins or ends."""
         while not fact():
             await self._pulse.wait()
+
+    async def quiet(self) -> None:
+        """Wait until nothing is being answered."""
+        await self.until(lambda: all(seen.ended_ms is not None for seen in self._seen))
 
     # --- one connection ----------------------------------------------------------------------------------------------
 
@@ -242,7 +191,7 @@ class FaultServer:
 
     async def _exchange(self, connection: Connection, held: Hang | None) -> bool:
         """One request; `held` is the line that it has waited for already. Says whether the connection lives on."""
-        head = await connection.read_until(b"\r\n\r\n")
+        head = await self._head(connection)
         at_ms = self.clock.monotonic_ms()
         method, path, headers = parse_head(head)
         seen = Seen(at_ms, method, path, _key(headers), headers)
@@ -256,6 +205,15 @@ class FaultServer:
             seen.line = held or self._choose(ask, at_ms)
             self._arrived(seen)
         return await self._play(connection, ask, seen, held=bool(held or early))
+
+    async def _head(self, connection: Connection) -> bytes:
+        if self.idle_ms is None:
+            return await connection.read_until(b"\r\n\r\n")
+        try:
+            async with self.clock.limit(self.idle_ms):
+                return await connection.read_until(b"\r\n\r\n")
+        except TimeoutError:
+            raise Gone from None
 
     def _arrived(self, seen: Seen) -> None:
         self._seen.append(seen)
