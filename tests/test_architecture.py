@@ -23,7 +23,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "standby"
 FLOOR = frozenset(
     {"clock", "errors", "redact"}
 )  # they import nothing above core; every drawer may stand on them
-PORTS = frozenset({"providers.base", "stores.base", "wires.common"})
+PORTS = frozenset({"providers.base", "stores.base", "wires.common", "wires.unroll"})
 BELOW_ENGINE = FLOOR | PORTS | {"core", "credentials", "events", "signals"}
 ANY = None
 

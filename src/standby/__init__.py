@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from standby.core.policy import POLICY_2026_7, POLICY_2026_9, Policy
     from standby.core.reasons import FailureReason
     from standby.core.values import Attempt, ErrorSignal, Failure, ModelRef
-    from standby.credentials import Secret
     from standby.errors import (
         FailoverError,
         FallbackSummaryError,
@@ -35,7 +34,6 @@ _PLACES = {
     "ErrorSignal": "core.values",
     "Failure": "core.values",
     "ModelRef": "core.values",
-    "Secret": "credentials",
     "FailoverError": "errors",
     "FallbackSummaryError": "errors",
     "Misconfigured": "errors",
@@ -65,7 +63,6 @@ __all__ = [
     "Policy",
     "Reply",
     "RequestRejected",
-    "Secret",
     "Standby",
     "StandbyError",
     "StoreUnavailable",
