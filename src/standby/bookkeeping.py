@@ -94,8 +94,7 @@ class Books:
         return await self._mark(turn, step, outcome, lambda h: after_failure(h, failure, attempt, cooldowns))
 
     async def _mark(self, turn: Turn, step: Call | Refresh, failed: Failed | None, change: HealthChange) -> list[Event]:
-        if step.profile_id is None:
-            return []
+        assert step.profile_id is not None
         pair = await self._write(step.profile_id, change)
         if pair is None or pair[0] == pair[1]:
             return []

@@ -120,9 +120,10 @@ def test_an_open_route_is_passed_over_while_somebody_else_is_usable(slow: bool, 
 
 def test_one_request_tries_the_route_under_a_lease() -> None:
     of = broken("a/m", due=True)
+    of.profiles = {**of.profiles, "a": (make_profile("a:1"), make_profile("a:2"))}
     call = of.call()
     assert (call.half_open, call.lease and call.lease.name) == (True, "route:a/m@")
-    assert of.fails(R.OVERLOADED).asked() == "b:1 n fallback"  # a try is not retried while somebody is free
+    assert of.fails(R.OVERLOADED).asked() == "b:1 n fallback"  # one request, with one account, while somebody is free
 
 
 def test_a_try_that_nobody_could_replace_any_more_is_retried() -> None:

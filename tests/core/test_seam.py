@@ -77,3 +77,9 @@ def test_what_begins_like_the_old_text_is_held_until_it_is_clear() -> None:
 )
 def test_white_space_taken_off_before_a_prefill_is_not_doubled(shown: str, new: str, joined: str) -> None:
     assert feed(Join("First.", shown), new) == joined
+
+
+def test_white_space_before_an_instruction_is_not_doubled_either() -> None:
+    assert feed(Join("one two ", " "), " three") == "three"
+    assert feed(Join("one two ", " "), "three") == "three"
+    assert feed(Join(WORDS, " "), "at midnight.  Two blanks") == " Two blanks"  # the repetition had the first

@@ -1,11 +1,11 @@
 """A turn on the bench, told in a few words a line."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from standby.core.values import Attempt, Call, Failed, RouteKey
+from standby.core.values import Attempt, Call, Failed, Phase, RouteKey
 from standby.events import (
     AttemptEnded,
     Delta,
@@ -17,7 +17,8 @@ from standby.events import (
     StepTaken,
     TurnEnded,
 )
-from standby.testing.fakes import Bench, run
+from standby.providers.base import Limits, ProviderCall
+from standby.testing.fakes import Bench, ScriptedProvider, run
 from standby.wires.common import Chunk, TextDelta, UsageReport
 
 
@@ -88,6 +89,24 @@ def end(events: Sequence[Event]) -> TurnEnded:
 
 def calls(events: Sequence[Event]) -> list[Call]:
     return [e.attempt.step for e in events if isinstance(e, AttemptEnded) and isinstance(e.attempt.step, Call)]
+
+
+NO_CHUNKS: tuple[Chunk, ...] = ()
+
+
+class Instead:
+    """For the model a/m something else happens."""
+
+    def __init__(self, provider: ScriptedProvider, what: Callable[[ProviderCall], AsyncIterator[Chunk]]) -> None:
+        self.provider, self.what = provider, what
+
+    def limits(self, call: Call) -> Limits:
+        return self.provider.limits(call)
+
+    def call(self, call: ProviderCall, progress: Callable[[Phase], None]) -> AsyncIterator[Chunk]:
+        if str(call.step.candidate.ref) == "a/m":
+            return self.what(call)
+        return self.provider.call(call, progress)
 
 
 @dataclass

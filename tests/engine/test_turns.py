@@ -1,25 +1,24 @@
 """Representative turns as their event log (ARCHITECTURE: the event log is the snapshot)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.engine.kit import Ear, bench, calls, end, play, route, story, text
+from tests.engine.kit import NO_CHUNKS, Ear, Instead, bench, calls, end, play, route, story, text
 
 from standby.core.reasons import FailureReason
-from standby.core.values import AuthProfile, Call, ModelRef, Phase, ProfileKind, RouteHealth, Turn, TurnKind
+from standby.core.values import AuthProfile, ModelRef, ProfileKind, RouteHealth, Turn, TurnKind
 from standby.errors import FailoverError, FallbackSummaryError, TurnCancelled
 from standby.events import Event
-from standby.providers.base import Limits, ProviderCall
+from standby.providers.base import ProviderCall
 from standby.testing.fakes import (
     EPOCH,
     Bench,
     Fail,
     FakeCredentials,
     Say,
-    ScriptedProvider,
     make_candidate,
     make_request,
     make_signal,
@@ -30,22 +29,6 @@ from standby.wires.common import Chunk, Request
 
 R = FailureReason
 SAID = Say("Hello world.")
-NO_CHUNKS: tuple[Chunk, ...] = ()
-
-
-class Instead:
-    """For the model a/m something else happens."""
-
-    def __init__(self, provider: ScriptedProvider, what: Callable[[ProviderCall], AsyncIterator[Chunk]]) -> None:
-        self.provider, self.what = provider, what
-
-    def limits(self, call: Call) -> Limits:
-        return self.provider.limits(call)
-
-    def call(self, call: ProviderCall, progress: Callable[[Phase], None]) -> AsyncIterator[Chunk]:
-        if str(call.step.candidate.ref) == "a/m":
-            return self.what(call)
-        return self.provider.call(call, progress)
 
 
 def failing(reason: FailureReason, **more: Any) -> Fail:

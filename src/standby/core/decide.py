@@ -177,7 +177,7 @@ def _after_failure(turn: Turn, view: View, policy: Policy, last: Attempt, step: 
         or _repair(turn, view, step, failure)
         or _recover(turn, view, policy, last, step, failure)
         or _back_off(turn, view, policy, last, step, failure)
-        or _rotate_after(turn, view, policy, step.candidate, failure)
+        or _rotate_after(turn, view, policy, step, failure)
         or _next_or_end(turn, view, policy, failure)
     )
 
@@ -259,14 +259,15 @@ def _rotate(turn: Turn, view: View, policy: Policy, candidate: Candidate) -> Ste
     return refresh_first(turn, view, policy, profile, again(turn, candidate, profile.id, "rotate"))
 
 
-def _rotate_after(turn: Turn, view: View, policy: Policy, candidate: Candidate, failure: Failure) -> Step | None:
-    if not failure.rotate or _stays_unasked(turn, view, policy, candidate, failure):
+def _rotate_after(turn: Turn, view: View, policy: Policy, step: Call, failure: Failure) -> Step | None:
+    if not failure.rotate or _stays_unasked(turn, view, policy, step, failure):
         return None
-    return _rotate(turn, view, policy, candidate)
+    return _rotate(turn, view, policy, step.candidate)
 
 
-def _stays_unasked(turn: Turn, view: View, policy: Policy, candidate: Candidate, failure: Failure) -> bool:
-    """Would another account meet the same: a provider not reached, a silent route, limits rotated often enough?"""
+def _stays_unasked(turn: Turn, view: View, policy: Policy, step: Call, failure: Failure) -> bool:
+    """Would another account meet the same: a provider not reached, a silent or shut route, limits rotated enough?"""
+    candidate = step.candidate
     signal = failure.signal
     if failure.reason is FailureReason.TIMEOUT and signal.phase in {Phase.LOCAL, Phase.CONNECT}:
         return True
@@ -274,7 +275,7 @@ def _stays_unasked(turn: Turn, view: View, policy: Policy, candidate: Candidate,
         FailureReason.OVERLOADED: policy.rotation.overloaded_rotations,
         FailureReason.RATE_LIMIT: policy.rotation.rate_limited_rotations,
     }.get(failure.reason)
-    spent = signal.silent or (cap is not None and _rotations(turn, candidate, failure.reason) >= cap)
+    spent = signal.silent or step.half_open or (cap is not None and _rotations(turn, candidate, failure.reason) >= cap)
     return spent and others_usable(turn, view, policy, candidate)
 
 

@@ -56,7 +56,7 @@ class Join:
 
     expected: str
     shown: str = ""
-    """White space that was read already but taken off the text that is carried on."""
+    """White space at the end of what was read, which the new text may bring once more."""
     held: str = ""
     open: bool = False
 
@@ -84,7 +84,9 @@ class Join:
     def _release(self, cut: int) -> str:
         self.open = True
         text, self.held = self.held[cut:], ""
-        return text[_common(text, self.shown) :]
+        # A repetition that was cut off included it, unless it was taken off the text that is carried on.
+        shown = "" if cut and self.expected.endswith(self.shown) else self.shown
+        return text[_common(text, shown) :]
 
 
 def _common(a: str, b: str) -> int:

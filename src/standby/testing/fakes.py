@@ -143,11 +143,12 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Fail with this signal: at once, after `after_ms`, or after some text."""
+    """Fail with this signal: at once, after `after_ms`, or after some text or other chunks."""
 
     signal: ErrorSignal
     after_ms: int = 0
     text: str = ""
+    chunks: tuple[Chunk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ class ScriptedProvider:
         if isinstance(line, Fail):
             progress(line.signal.phase)
             await self.clock.sleep(line.after_ms)
-            for piece in _pieces(line.text):
+            for piece in (*_pieces(line.text), *line.chunks):
                 progress(Phase.STREAMING)
                 yield piece
             raise CallFailed(replace(line.signal, provider=line.signal.provider or call.step.candidate.ref.provider))
