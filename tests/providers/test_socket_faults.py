@@ -25,7 +25,7 @@ async def test_a_fault_is_told(name: str, mode: str, dialect: Dialect) -> None:
     async with FaultServer() as server:
         server.script("*", fault.line)
         asked = call(dialect, stream=stream, passthrough=mode == "passthrough")
-        result = await once(server, asked, dialect, 0.12 if expected == WAITS else 15.0)
+        result = await once(server, asked, dialect, 0.06 if expected == WAITS else 15.0)
         if expected == WAITS:
             assert result.timed_out and not result.answered, result
         elif expected == ANSWERS:
