@@ -17,7 +17,9 @@ class RequestRejected(StandbyError):
 
     status_hint = 400
 
-    def __init__(self, message: str, *, param: str | None = None, status_hint: int = 400, code: str = "invalid_request") -> None:
+    def __init__(
+        self, message: str, *, param: str | None = None, status_hint: int = 400, code: str = "invalid_request"
+    ) -> None:
         super().__init__(message)
         self.param, self.status_hint, self.code = param, status_hint, code
 
@@ -27,7 +29,9 @@ class Misconfigured(StandbyError):
 
     status_hint = 500
 
-    def __init__(self, message: str, *, path: str | None = None, file: str | None = None, line: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, path: str | None = None, file: str | None = None, line: int | None = None
+    ) -> None:
         super().__init__(message)
         self.path, self.file, self.line = path, file, line
 

@@ -27,9 +27,7 @@ def resolve(wanted: ModelRef) -> Candidate | None:
     return Candidate(B if wanted == ALIAS else wanted, endpoint=wanted.provider)
 
 
-def chain(
-    *fallbacks: ModelRef, model: ModelRef = A, strict: bool = False, append: ModelRef | None = None
-) -> Selection:
+def chain(*fallbacks: ModelRef, model: ModelRef = A, strict: bool = False, append: ModelRef | None = None) -> Selection:
     return Selection(model, SelectionSource.DEFAULT, fallbacks, strict, append)
 
 
@@ -67,9 +65,7 @@ def test_why_each_candidate_stands_there() -> None:
 
 
 def test_unresolvable_fallbacks_are_dropped_with_one_warning_each() -> None:
-    candidates, warnings = build_chain(
-        chain(ref("x/q"), B, ref("x/q"), ref("y/q"), append=ref("x/p")), resolve
-    )
+    candidates, warnings = build_chain(chain(ref("x/q"), B, ref("x/q"), ref("y/q"), append=ref("x/p")), resolve)
     assert [str(c.ref) for c in candidates] == ["a/m1", "b/m2"]
     assert warnings == (
         "the fallback x/q is left out: no configured provider serves it",
@@ -84,9 +80,7 @@ def test_unresolvable_fallbacks_are_dropped_with_one_warning_each() -> None:
 )
 @pytest.mark.parametrize("strict", [True, False])
 def test_the_requested_model_stays_and_carries_its_problem(model: str, problem: str, strict: bool) -> None:
-    candidates, warnings = build_chain(
-        chain(*(() if strict else (B,)), model=ref(model), strict=strict), resolve
-    )
+    candidates, warnings = build_chain(chain(*(() if strict else (B,)), model=ref(model), strict=strict), resolve)
     assert candidates[0].ref == ref(model) and candidates[0].problem == problem
     assert len(candidates) == (1 if strict else 2) and warnings == ()
 

@@ -39,22 +39,16 @@ POLICY = CooldownPolicy()
 DEFAULT_SIGNAL = ErrorSignal()
 
 
-def fails(
-    reason: R, scope: Scope | None = None, signal: ErrorSignal = DEFAULT_SIGNAL, **rest: Any
-) -> Failure:
+def fails(reason: R, scope: Scope | None = None, signal: ErrorSignal = DEFAULT_SIGNAL, **rest: Any) -> Failure:
     row = TRAITS[reason]
-    return Failure(
-        reason, "test", scope or row.scope, row.retry_same, row.rotate, row.fallback, signal, **rest
-    )
+    return Failure(reason, "test", scope or row.scope, row.retry_same, row.rotate, row.fallback, signal, **rest)
 
 
 def call(model: str = "m1", profile: str | None = "a:p1", **rest: Any) -> Call:
     return Call(Candidate(ModelRef("a", model)), profile, **rest)
 
 
-def attempt(
-    ended: int, *, took: int = 1_000, step: Step | None = None, phase: Phase = Phase.HEADERS
-) -> Attempt:
+def attempt(ended: int, *, took: int = 1_000, step: Step | None = None, phase: Phase = Phase.HEADERS) -> Attempt:
     """An attempt that ended `ended` ms after T0."""
     return Attempt("t", step or call(), Answered(), T0 + ended - took, T0 + ended, phase=phase)
 

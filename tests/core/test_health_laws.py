@@ -36,13 +36,9 @@ POLICY = CooldownPolicy()
 DEFAULT_SIGNAL = ErrorSignal()
 
 
-def fails(
-    reason: R, scope: Scope | None = None, signal: ErrorSignal = DEFAULT_SIGNAL, **rest: Any
-) -> Failure:
+def fails(reason: R, scope: Scope | None = None, signal: ErrorSignal = DEFAULT_SIGNAL, **rest: Any) -> Failure:
     row = TRAITS[reason]
-    return Failure(
-        reason, "test", scope or row.scope, row.retry_same, row.rotate, row.fallback, signal, **rest
-    )
+    return Failure(reason, "test", scope or row.scope, row.retry_same, row.rotate, row.fallback, signal, **rest)
 
 
 def call(model: str = "m1", profile: str | None = "a:p1", **rest: Any) -> Call:
@@ -79,9 +75,7 @@ def play(history: list[tuple[Failure, Attempt]]) -> ProfileHealth:
 
 
 @given(histories, failures, attempts)
-def test_law_applied_twice_equals_once(
-    history: list[tuple[Failure, Attempt]], failure: Failure, made: Attempt
-) -> None:
+def test_law_applied_twice_equals_once(history: list[tuple[Failure, Attempt]], failure: Failure, made: Attempt) -> None:
     once = after_failure(play(history), failure, made, POLICY)
     assert after_failure(once, failure, made, POLICY) is once
 

@@ -55,9 +55,7 @@ def step(
     exhausted: bool = False,
     quiet: bool = False,
 ) -> NoticeChange:
-    return transition(
-        stored, P, active, reason, chat_type=chat_type, policy=policy, exhausted=exhausted, quiet=quiet
-    )
+    return transition(stored, P, active, reason, chat_type=chat_type, policy=policy, exhausted=exhausted, quiet=quiet)
 
 
 FELL = "↪️ Model Fallback: b/fall (selected a/primary; overloaded)"
@@ -119,9 +117,7 @@ def test_the_bracket_names_what_answered_before() -> None:
 
 
 def test_a_notice_without_a_reason() -> None:
-    assert (
-        fallback_text(P, F, "") == "↪️ Model Fallback: b/fall (selected a/primary; selected model unavailable)"
-    )
+    assert fallback_text(P, F, "") == "↪️ Model Fallback: b/fall (selected a/primary; selected model unavailable)"
 
 
 @given(st.lists(st.sampled_from([P, F, G]), max_size=12), st.sampled_from(["direct", "group"]))

@@ -66,9 +66,7 @@ def test_one_never_used_goes_before_all_used_ones() -> None:
     ("policy", "expected"),
     [(POLICY_2026_9, ["dateless", "valid", "expired"]), (POLICY_2026_7, ["expired", "dateless", "valid"])],
 )
-def test_an_expired_access_token_stays_eligible_behind_valid_ones(
-    policy: object, expected: list[str]
-) -> None:
+def test_an_expired_access_token_stays_eligible_behind_valid_ones(policy: object, expected: list[str]) -> None:
     profiles = (
         profile("expired", ProfileKind.OAUTH, 0),
         profile("valid", ProfileKind.OAUTH, 1),
@@ -132,9 +130,7 @@ def test_blocked_ones_of_an_order_go_last_by_expiry_then_place() -> None:
         (Pin("c", "user"), None, (), ["c"]),
     ],
 )
-def test_who_goes_first(
-    pin: Pin | None, bound: str | None, order: tuple[str, ...] | None, expected: list[str]
-) -> None:
+def test_who_goes_first(pin: Pin | None, bound: str | None, order: tuple[str, ...] | None, expected: list[str]) -> None:
     assert names(rank(ABC, {}, "m", NOW, POLICY_2026_9, order=order, pin=pin, bound=bound)) == expected
 
 
@@ -216,9 +212,7 @@ profiles_and_health = st.lists(
         st.sampled_from([chr(97 + n) for n in range(12)]),
         st.sampled_from(ProfileKind),
         st.none() | st.integers(-2, 2),
-        st.sampled_from(
-            [HEALTHY, used(1), used(2), cooling(1), cooling(2), cooling(2, "other"), cooling(-1)]
-        ),
+        st.sampled_from([HEALTHY, used(1), used(2), cooling(1), cooling(2), cooling(2, "other"), cooling(-1)]),
         st.booleans(),
     ),
     unique_by=lambda item: item[0],

@@ -109,9 +109,7 @@ def test_the_generation_grows_with_each_opening() -> None:
         ([], False),
     ],
 )
-def test_a_provider_is_open_when_two_of_its_models_are(
-    keys: list[tuple[str, str, str]], expected: bool
-) -> None:
+def test_a_provider_is_open_when_two_of_its_models_are(keys: list[tuple[str, str, str]], expected: bool) -> None:
     routes = {RouteKey(*key): opened() for key in keys} | {RouteKey("a", "m3"): CLOSED}
     assert provider_open(routes, "a", T0, POLICY) is expected
 

@@ -330,10 +330,7 @@ def test_image_chain_against_other_choices(ask: Ask, kept: str, expected: str) -
 
 
 def test_an_empty_image_setting_is_none() -> None:
-    assert (
-        told(select(replace(SHARED, image=ModelSetting()), None, Ask(Door.IMAGE), POLICY_2026_9))
-        == "default P12"
-    )
+    assert told(select(replace(SHARED, image=ModelSetting()), None, Ask(Door.IMAGE), POLICY_2026_9)) == "default P12"
 
 
 PER_MODEL = {
@@ -485,9 +482,7 @@ def test_laws_of_every_selection(configured: Configured, session: Session | None
     models = [candidate.ref for candidate in chain]
     assert models[0] == selection.model and not warnings
     assert len(models) == len(set(models))
-    assert not selection.strict or (
-        selection.fallbacks == () and selection.append is None and len(models) == 1
-    )
+    assert not selection.strict or (selection.fallbacks == () and selection.append is None and len(models) == 1)
     if selection.source in (SelectionSource.AUTO, SelectionSource.CRON, SelectionSource.CALLER):
         assert selection.append is None
     if ask.fallbacks is not None and selection.source is SelectionSource.CALLER:

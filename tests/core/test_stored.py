@@ -104,24 +104,16 @@ def test_what_ends_a_pin_by_itself(event: Event) -> None:
 
 @pytest.mark.parametrize(
     ("source", "policy", "event"),
-    list(
-        product(
-            ("auto", "user"), (POLICY_2026_9, POLICY_2026_7), (Event.PROVIDER_CHANGE, Event.MODEL_DEFAULT)
-        )
-    ),
+    list(product(("auto", "user"), (POLICY_2026_9, POLICY_2026_7), (Event.PROVIDER_CHANGE, Event.MODEL_DEFAULT))),
 )
-def test_another_provider_clears_an_incompatible_pin_of_either_kind(
-    source: str, policy: Policy, event: Event
-) -> None:
+def test_another_provider_clears_an_incompatible_pin_of_either_kind(source: str, policy: Policy, event: Event) -> None:
     assert pin_of(pin_after(event, pinned(source), policy=policy, provider="b")) is None
     assert pin_of(pin_after(event, pinned(source), policy=policy, provider="A")) is not None
     odd = pinned(source, profile="work")
     assert pin_of(pin_after(event, odd, policy=policy, provider="a", pin_provider="a")) is not None
 
 
-@pytest.mark.parametrize(
-    ("source", "policy"), list(product(("auto", "user"), (POLICY_2026_9, POLICY_2026_7)))
-)
+@pytest.mark.parametrize(("source", "policy"), list(product(("auto", "user"), (POLICY_2026_9, POLICY_2026_7))))
 def test_a_deleted_credential_takes_its_own_pins_and_no_model(source: str, policy: Policy) -> None:
     chosen = replace(pinned(source), provider_override="a", model_override="p", model_override_source="user")
     gone = pin_after(Event.CREDENTIAL_DELETED, chosen, policy=policy, profile_id="a:one")
@@ -229,15 +221,11 @@ def test_choosing_an_account() -> None:
     chosen = choose(pinned("auto"), P, "a:mine")
     assert pin_of(chosen) == Pin("a:mine", "user")
     only = choose(replace(chosen, live_model_switch_pending=False), None, "a:other")
-    assert (
-        pin_of(only) == Pin("a:other", "user") and session_ref(only) == P and only.live_model_switch_pending
-    )
+    assert pin_of(only) == Pin("a:other", "user") and session_ref(only) == P and only.live_model_switch_pending
 
 
 @pytest.mark.parametrize(("primary", "kept"), [(P, True), (F, False), (None, True)])
-def test_choosing_default_clears_the_model_and_keeps_a_pin_that_fits(
-    primary: ModelRef | None, kept: bool
-) -> None:
+def test_choosing_default_clears_the_model_and_keeps_a_pin_that_fits(primary: ModelRef | None, kept: bool) -> None:
     session = replace(pinned("user"), provider_override="a", model_override="p", model_override_source="user")
     after = apply_user_choice(session, DEFAULT, None, 9, policy=POLICY_2026_9, primary=primary)
     assert session_source(after) is SelectionSource.USER_DEFAULT and session_ref(after) is None
@@ -273,9 +261,7 @@ def test_the_second_fallback_still_leads_back_to_what_was_selected() -> None:
     second, wrote = persist_auto(first, F, Z)
     assert session_ref(second) == Z and origin_ref(second) == P
     assert rollback_auto(second, wrote) == first
-    stray = replace(
-        BARE, fallback_origin_provider="x", fallback_origin_model="x", model_override_source="default"
-    )
+    stray = replace(BARE, fallback_origin_provider="x", fallback_origin_model="x", model_override_source="default")
     assert origin_ref(persist_auto(stray, P, F)[0]) == P
 
 

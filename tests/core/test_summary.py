@@ -55,9 +55,7 @@ CHAIN = [candidate("a/m1"), candidate("b/m2"), candidate("c/m3"), candidate("d/m
 NOW = 1_000_000
 
 
-def said(
-    attempts: list[Attempt], retry_in_ms: int | None = None, chain: list[Candidate] | None = None
-) -> str:
+def said(attempts: list[Attempt], retry_in_ms: int | None = None, chain: list[Candidate] | None = None) -> str:
     at = None if retry_in_ms is None else NOW + retry_in_ms
     return sentence(attempts, CHAIN[:2] if chain is None else chain, at, NOW)
 

@@ -49,9 +49,7 @@ def test_the_mirror_of_the_original_is_honoured_alone() -> None:
 
 
 def test_the_originals_window_survives_our_next_write() -> None:
-    original = ProfileHealth(
-        cooldown_until=T0 + HOUR, cooldown_reason=R.AUTH, error_count=3, last_failure_at=T0 - HOUR
-    )
+    original = ProfileHealth(cooldown_until=T0 + HOUR, cooldown_reason=R.AUTH, error_count=3, last_failure_at=T0 - HOUR)
     failure = Failure(R.RATE_LIMIT, "test", Scope.MODEL, True, True, True, ErrorSignal())
     made = Attempt("t", Call(CHAIN[0], "a:p1"), Failed(failure), T0 - 1_000, T0)
     health = after_failure(original, failure, made, CooldownPolicy())
@@ -61,9 +59,9 @@ def test_the_originals_window_survives_our_next_write() -> None:
 
 def test_a_mirror_that_ends_before_its_entry_adds_nothing() -> None:
     entry = ModelCooldown(T0 + 9, R.TIMEOUT)
-    assert windows(
-        ProfileHealth(cooldown_until=T0 + 5, cooldown_model="m1", model_cooldowns={"m1": entry})
-    ) == {"m1": entry}
+    assert windows(ProfileHealth(cooldown_until=T0 + 5, cooldown_model="m1", model_cooldowns={"m1": entry})) == {
+        "m1": entry
+    }
 
 
 def test_block_is_the_window_that_ends_last() -> None:
@@ -71,12 +69,8 @@ def test_block_is_the_window_that_ends_last() -> None:
     health = ProfileHealth(disabled_until=T0 + 10, blocked_until=T0 + 20, model_cooldowns={"m1": entry})
     assert block(health, "m1", T0) == Block(T0 + 30, R.RATE_LIMIT, "cooling", True)
     assert block(health, "m2", T0) == Block(T0 + 20, R.RATE_LIMIT, "blocked", False)
-    assert block(replace(health, blocked_model="m1"), "m2", T0) == Block(
-        T0 + 10, R.UNKNOWN, "disabled", False
-    )
-    assert block(replace(health, blocked_model="m2"), "m2", T0) == Block(
-        T0 + 20, R.RATE_LIMIT, "blocked", True
-    )
+    assert block(replace(health, blocked_model="m1"), "m2", T0) == Block(T0 + 10, R.UNKNOWN, "disabled", False)
+    assert block(replace(health, blocked_model="m2"), "m2", T0) == Block(T0 + 20, R.RATE_LIMIT, "blocked", True)
     assert block(health, "m1", T0 + 30) is None
     assert block(HEALTHY, "m1", T0) is None
 

@@ -142,14 +142,8 @@ def _by_model(
     if having:
         raise ValueError(f"{name!r} is ambiguous: write one of {', '.join(map(str, having))}")
     near = nearest(name, [*aliases, *map(str, known), *_respelt(name, providers)])
-    advice = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else "write provider/model, or an alias of the configuration"
-    )
-    raise ValueError(
-        f"{name!r} names no configured model: {advice}" if name else f"the model name is empty: {advice}"
-    )
+    advice = f"did you mean {' or '.join(near)}?" if near else "write provider/model, or an alias of the configuration"
+    raise ValueError(f"{name!r} names no configured model: {advice}" if name else f"the model name is empty: {advice}")
 
 
 def _respelt(name: str, providers: Collection[str]) -> Iterator[str]:

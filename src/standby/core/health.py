@@ -54,9 +54,7 @@ _WRITING_MARKS = _CREDENTIAL_MARKS | {Mark.MODEL_COOLDOWN}
 # --- what an attempt writes ---------------------------------------------------------------------------------
 
 
-def after_failure(
-    health: ProfileHealth, failure: Failure, attempt: Attempt, policy: CooldownPolicy
-) -> ProfileHealth:
+def after_failure(health: ProfileHealth, failure: Failure, attempt: Attempt, policy: CooldownPolicy) -> ProfileHealth:
     """The health after this profile was left because of `failure` (SPEC 6.1, 7).
 
     Applying the same attempt again changes nothing. The same object comes back when nothing is to be written.
@@ -127,9 +125,7 @@ def _is_marked(step: Call | Refresh, failure: Failure, attempt: Attempt) -> bool
         return False
     if signal.caller_abort or signal.phase is Phase.LOCAL or not step.candidate.cooldowns:
         return False
-    if failure.reason is FailureReason.TIMEOUT and (
-        attempt.phase not in _STARTED or signal.phase is Phase.CONNECT
-    ):
+    if failure.reason is FailureReason.TIMEOUT and (attempt.phase not in _STARTED or signal.phase is Phase.CONNECT):
         return False
     if step.profile_id.startswith(INLINE_PREFIX):
         return failure.reason in _INLINE_REASONS
@@ -153,9 +149,7 @@ def _blocks_subscription(failure: Failure, attempt: Attempt) -> bool:
 def _block_covers(health: ProfileHealth, key: str, now_ms: int) -> bool:
     """Is an active subscription block at least as wide as the window `key`?"""
     until = health.blocked_until
-    return (
-        until is not None and until > now_ms and (health.blocked_model is None or health.blocked_model == key)
-    )
+    return until is not None and until > now_ms and (health.blocked_model is None or health.blocked_model == key)
 
 
 # --- counting -----------------------------------------------------------------------------------------------
@@ -171,9 +165,7 @@ def _same_incident(health: ProfileHealth, attempt: Attempt) -> bool:
     return health.last_failure_at is not None and attempt.started_ms <= health.last_failure_at
 
 
-def _counted(
-    health: ProfileHealth, reason: FailureReason, attempt: Attempt, policy: CooldownPolicy
-) -> ProfileHealth:
+def _counted(health: ProfileHealth, reason: FailureReason, attempt: Attempt, policy: CooldownPolicy) -> ProfileHealth:
     """Counts after this failure: one step per incident, from nothing after a quiet `failure_window_ms`."""
     at, last = _at(attempt), health.last_failure_at
     errors, counts = health.error_count, dict(health.failure_counts)

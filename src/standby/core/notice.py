@@ -59,9 +59,7 @@ def transition(
     was = str(previous_active or ours.get("activeModel", ""))
     if ours.get("activeModel") in (None, "", str(selected)):
         return NoticeChange(None, write=True)
-    return NoticeChange(
-        None, write=True, event="fallback_cleared", text=cleared_text(selected, was), post=posts
-    )
+    return NoticeChange(None, write=True, event="fallback_cleared", text=cleared_text(selected, was), post=posts)
 
 
 def _fallen(
@@ -93,9 +91,7 @@ def cleared_text(selected: ModelRef, was: str = "") -> str:
 def belongs(stored: Mapping[str, str] | None, selected: ModelRef) -> bool:
     """Whether a stored notice speaks of this selected model; any other is left alone, unread."""
     return (
-        stored is not None
-        and stored.get("kind", "active") == "active"
-        and stored.get("selectedModel") == str(selected)
+        stored is not None and stored.get("kind", "active") == "active" and stored.get("selectedModel") == str(selected)
     )
 
 

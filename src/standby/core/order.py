@@ -69,9 +69,7 @@ def verdicts(
         found[0] = (ranked[0].id, f"first: {_merit(ranked[0].id, order, pin, bound)}")
     known = {profile.id: profile for profile in profiles}
     rest = sorted((known.keys() | set(order or ())) - {profile.id for profile in ranked})
-    locked = (
-        pin is not None and pin.source == "user" and policy.user_pin == "lock" and pin.profile_id in known
-    )
+    locked = pin is not None and pin.source == "user" and policy.user_pin == "lock" and pin.profile_id in known
     return (*found, *((name, _exclusion(known.get(name), locked)) for name in rest))
 
 

@@ -82,7 +82,10 @@ class Traits:
 R, S, M = FailureReason, Scope, Mark
 
 TRAITS: dict[FailureReason, Traits] = {
-    R.AUTH: Traits(S.PROFILE, False, True, True, M.COOLDOWN, skip_cache=True, ends_probe_slot=False, http_status=401, severity=110),
+    # fmt: off
+    R.AUTH: Traits(
+        S.PROFILE, False, True, True, M.COOLDOWN, skip_cache=True, ends_probe_slot=False, http_status=401, severity=110
+    ),
     R.AUTH_PERMANENT: Traits(
         S.PROFILE, False, True, True, M.DISABLE, skip_cache=True, ends_probe_slot=False, http_status=403, severity=120
     ),
@@ -90,13 +93,25 @@ TRAITS: dict[FailureReason, Traits] = {
     R.RATE_LIMIT: Traits(
         S.MODEL, True, True, True, M.MODEL_COOLDOWN, one_rotation=True, probe_sibling=True, http_status=429, severity=40
     ),
-    R.OVERLOADED: Traits(S.MODEL, True, True, True, M.ROUTE, one_rotation=True, probe_sibling=True, http_status=503, severity=60),
+    R.OVERLOADED: Traits(
+        S.MODEL, True, True, True, M.ROUTE, one_rotation=True, probe_sibling=True, http_status=503, severity=60
+    ),
     R.SERVER_ERROR: Traits(S.PROVIDER, True, True, True, M.ROUTE, probe_sibling=True, http_status=500, severity=55),
     R.TIMEOUT: Traits(S.REQUEST, True, True, True, M.MODEL_COOLDOWN, probe_sibling=True, http_status=408, severity=50),
     R.TLS_CERTIFICATE: Traits(
-        S.PROVIDER, False, False, True, M.NOTHING, skips_provider=True, ends_probe_slot=False, http_status=502, severity=45
+        S.PROVIDER,
+        False,
+        False,
+        True,
+        M.NOTHING,
+        skips_provider=True,
+        ends_probe_slot=False,
+        http_status=502,
+        severity=45,
     ),
-    R.MODEL_NOT_FOUND: Traits(S.MODEL, False, False, True, M.MODEL_COOLDOWN, ends_probe_slot=False, http_status=404, severity=70),
+    R.MODEL_NOT_FOUND: Traits(
+        S.MODEL, False, False, True, M.MODEL_COOLDOWN, ends_probe_slot=False, http_status=404, severity=70
+    ),
     R.FORMAT: Traits(S.REQUEST, False, False, False, M.NOTHING, ends_probe_slot=False, http_status=400, severity=80),
     R.CONTEXT_OVERFLOW: Traits(S.REQUEST, False, False, False, M.NOTHING, http_status=413, severity=75),
     R.SESSION_EXPIRED: Traits(
@@ -110,4 +125,6 @@ TRAITS: dict[FailureReason, Traits] = {
     R.LOCAL: Traits(S.NONE, False, False, False, M.NOTHING, http_status=503, severity=5),
     R.ABORTED: Traits(S.NONE, False, False, False, M.NOTHING, http_status=499, severity=4),
     R.NONE: Traits(S.NONE, False, False, False, M.NOTHING, severity=0),
+    # fmt: on
 }
+"""One row a reason; a table is read in rows, so the formatter keeps out."""

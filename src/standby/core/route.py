@@ -10,9 +10,7 @@ from standby.core.policy import RoutePolicy
 from standby.core.reasons import TRAITS, FailureReason, Mark
 from standby.core.values import RouteHealth, RouteKey
 
-COUNTED = frozenset(reason for reason, row in TRAITS.items() if row.marks is Mark.ROUTE) | {
-    FailureReason.TIMEOUT
-}
+COUNTED = frozenset(reason for reason, row in TRAITS.items() if row.marks is Mark.ROUTE) | {FailureReason.TIMEOUT}
 """Failures of the route itself. A connection not made is a timeout: it counts, and cools nobody."""
 
 
@@ -55,9 +53,7 @@ def after_left(
     )
 
 
-def after_try_failed(
-    route: RouteHealth, slow: bool, now_ms: int, policy: RoutePolicy, jitter: float
-) -> RouteHealth:
+def after_try_failed(route: RouteHealth, slow: bool, now_ms: int, policy: RoutePolicy, jitter: float) -> RouteHealth:
     """The one half-open try failed: the next moment. A route that was closed meanwhile stays closed."""
     if route.opened_at is None:
         return route
@@ -73,9 +69,7 @@ def after_success(route: RouteHealth, started_ms: int) -> RouteHealth:
     return RouteHealth(generation=route.generation)
 
 
-def provider_open(
-    routes: Mapping[RouteKey, RouteHealth], provider: str, now_ms: int, policy: RoutePolicy
-) -> bool:
+def provider_open(routes: Mapping[RouteKey, RouteHealth], provider: str, now_ms: int, policy: RoutePolicy) -> bool:
     """Are so many models of this provider open that the provider is?
 
     A route whose next try is long overdue has had no traffic: it says nothing about the provider any more.

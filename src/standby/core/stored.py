@@ -53,9 +53,7 @@ def session_ref(session: Session, default_provider: str | None = None) -> ModelR
 def origin_ref(session: Session) -> ModelRef | None:
     """The model that an automatic override replaced; None unless both origin fields are there."""
     if session.fallback_origin_provider and session.fallback_origin_model:
-        return ModelRef(
-            session.fallback_origin_provider.strip().lower(), session.fallback_origin_model.strip()
-        )
+        return ModelRef(session.fallback_origin_provider.strip().lower(), session.fallback_origin_model.strip())
     return None
 
 
@@ -97,11 +95,7 @@ def inherit(child: Session, parent: Session | None) -> Session:
 
     "default" is a choice too, and an automatic override is nobody's: neither lets the parent's model through.
     """
-    if (
-        parent is None
-        or session_source(child) is not None
-        or session_source(parent) is not SelectionSource.USER
-    ):
+    if parent is None or session_source(child) is not None or session_source(parent) is not SelectionSource.USER:
         return child
     return replace(
         child,
@@ -235,9 +229,7 @@ def apply_user_choice(
         raise ValueError(f"the model of session {session.key!r} is locked: unlock it before choosing another")
     chosen = _with_model(session, choice, policy, primary, pin_provider)
     if profile:
-        chosen = replace(
-            _unpinned(chosen), auth_profile_override=profile, auth_profile_override_source="user"
-        )
+        chosen = replace(_unpinned(chosen), auth_profile_override=profile, auth_profile_override_source="user")
     changed = _switch_key(chosen) != _switch_key(session)
     pending = session.live_model_switch_pending or changed
     return replace(chosen, live_model_switch_pending=pending, updated_at=now_ms)

@@ -61,9 +61,7 @@ def dominant(attempts: Sequence[Attempt]) -> FailureReason:
     return heaviest(loss.reason for loss in losses(attempts))
 
 
-def sentence(
-    attempts: Sequence[Attempt], chain: Sequence[Candidate], retry_at_ms: int | None, now_ms: int
-) -> str:
+def sentence(attempts: Sequence[Attempt], chain: Sequence[Candidate], retry_at_ms: int | None, now_ms: int) -> str:
     """The exhaustion error's words: "all models are rate limited for now, next try in about 2 min" (SPEC 10).
 
     `retry_at_ms` is the soonest known expiry (absolute), `now_ms` the present. The provider's HTTP status
@@ -102,9 +100,7 @@ def _apart(last: Mapping[ModelRef, Loss]) -> str:
     """Each model with its own reason, the first few."""
     parts = [f"{ref} {WORDINGS[loss.reason].said.format(**_ONE)}" for ref, loss in last.items()]
     more = len(parts) - SHOWN_MODELS
-    return (
-        "no model answered: " + "; ".join(parts[:SHOWN_MODELS]) + (f"; and {more} more" if more > 0 else "")
-    )
+    return "no model answered: " + "; ".join(parts[:SHOWN_MODELS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _tail(advice: str, again: bool, retry_at_ms: int | None, now_ms: int) -> str:
