@@ -25,6 +25,14 @@ class AgentCatalog:
 
     config: Config
     accounts: Accounts
+    _state: tuple[Config, object] | None = None
+
+    def state(self) -> object:
+        """The pair of configuration and accounts, as long as neither changes."""
+        profiles = self.accounts.profiles()
+        if self._state is None or self._state[0] is not self.config or self._state[1] is not profiles:
+            self._state = (self.config, profiles)
+        return self._state
 
     def policy(self) -> Policy:
         """The numbers."""

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Protocol
-from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from standby.clock import Clock
@@ -41,10 +42,16 @@ log = logging.getLogger("standby.turns")
 SAVE_TRIES = 8
 WARM = 10_000
 """So many derived keys are remembered; the oldest go first."""
+PLANS = 256
+"""So many different wishes are remembered until the configuration or the accounts change."""
+Plan = tuple[Selection, tuple[Candidate, ...]]
 
 
 class Catalog(Protocol):
     """What the configuration knows: names, chains, capabilities."""
+
+    def state(self) -> object:
+        """Another object whenever `configured`, `resolve` or `candidate` may answer otherwise."""
 
     def policy(self) -> Policy:
         """The numbers."""
@@ -73,6 +80,11 @@ class Conversation:
     started: Callable[[str, str], None] | None = None
     """Told turn and session of each turn that belongs to one."""
     _warm: OrderedDict[str, Pin] = field(default_factory=OrderedDict)
+    _name: str = field(default_factory=lambda: os.urandom(4).hex())
+    """Turns are numbered; the number's first half tells the processes apart."""
+    _numbers: "count[int]" = field(default_factory=count)
+    _plans: dict[Hashable, Plan] = field(default_factory=dict)
+    _plans_of: object = None
     _probed: dict[str, int] = field(default_factory=dict)
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Of the sessions that have a turn now."""
@@ -126,16 +138,13 @@ class Conversation:
 
     def prepare(self, asked: Asked, session: Session | None) -> tuple[Turn, Request]:
         """Selection, chain and turn of a request; nothing is written. Raises RequestRejected."""
-        catalog, policy, now = self.catalog, self.catalog.policy(), self.clock.now_ms()
-        selection = self._select(asked, session, policy, now)
-        chain, warnings = build_chain(selection, catalog.candidate)
-        for warning in warnings:
-            log.warning("%s", warning)
+        policy, now = self.catalog.policy(), self.clock.now_ms()
+        selection, chain = self._planned(asked) if session is None else self._plan(asked, session, policy, now)
         gateway = asked.kind is TurnKind.GATEWAY
         limit = policy.timeouts.gateway_deadline_ms if gateway else policy.timeouts.turn_deadline_ms
         own = session or Session("")
         turn = Turn(
-            id=uuid4().hex[:16],
+            id=f"{self._name}{next(self._numbers):08x}",
             kind=asked.kind,
             chain=chain,
             selection=selection,
@@ -149,6 +158,26 @@ class Conversation:
             takeover=asked.takeover or self.takeover,
         )
         return turn, asked.request
+
+    def _planned(self, asked: Asked) -> Plan:
+        """Without a session the same words mean the same chain, as long as configuration and accounts stay."""
+        state = self.catalog.state()
+        if self._plans_of is not state:
+            self._plans, self._plans_of = {}, state
+        key = (asked.model, asked.fallbacks, asked.door, asked.image_turn)
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plan(asked, None, self.catalog.policy(), self.clock.now_ms())
+            if len(self._plans) < PLANS:
+                self._plans[key] = found
+        return found
+
+    def _plan(self, asked: Asked, session: Session | None, policy: Policy, now: int) -> Plan:
+        selection = self._select(asked, session, policy, now)
+        chain, warnings = build_chain(selection, self.catalog.candidate)
+        for warning in warnings:
+            log.warning("%s", warning)
+        return selection, chain
 
     def _select(self, asked: Asked, session: Session | None, policy: Policy, now: int) -> Selection:
         catalog = self.catalog
@@ -239,6 +268,9 @@ class _Told:
         )
 
     def _notice(self, active: ModelRef) -> list[Event]:
+        told_before = self.session is not None and self.session.fallback_notice is not None
+        if active == self.turn.selection.model and not told_before:
+            return []  # nearly always
         change = self._change(self.session, active)
         if change.text is None or self.noticed:
             return []

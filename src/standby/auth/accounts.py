@@ -43,8 +43,14 @@ class _Known:
     by_id: Mapping[str, Credential]
 
     def fits(self, snapshot: AuthSnapshot, outside: Sequence[Source], now_ms: int) -> bool:
-        """Nothing has changed since, and no token has run out."""
-        return self.snapshot is snapshot and self.outside is outside and now_ms < self.until_ms
+        """No account has changed since, and no token has run out. Each use makes a new snapshot; it holds the same."""
+        seen = self.snapshot
+        same = seen is snapshot or (
+            seen.credentials is snapshot.credentials
+            and seen.order is snapshot.order
+            and seen.shared is snapshot.shared
+        )
+        return same and self.outside is outside and now_ms < self.until_ms
 
 
 @dataclass(slots=True)

@@ -81,7 +81,7 @@ class Service:
         """Answer one request."""
         try:
             raw, body = await self._body(exchange)
-            request = replace(self.wire.parse_request(body), protocol=self.dialect, raw=raw)
+            request = self.wire.parse_request(body, raw)
             events = self.standby.converse(asked(exchange, body, request))
             with exchange.work():
                 async with aclosing(events):

@@ -1,6 +1,7 @@
 """Law: the one HTTP client: a request in; status, headers and a stream of bytes out; the phase reached is reported."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -27,6 +28,7 @@ BIG = 1 << 20
 QUICK_S = 0.02
 DRAIN_S = 1.0
 """So long the end of an answer that is whole may take before its connection is given up."""
+_BREAKS, _NAME = re.compile(r"[\r\n\0]"), re.compile(r"[^\r\n\0: ]+")
 Progress = Callable[[Phase], None]
 Body = bytes | AsyncIterator[memoryview]
 
@@ -230,7 +232,7 @@ class HttpClient:
 def checked(headers: Mapping[str, str]) -> None:
     """Raises BadHeader for a value that could become two headers; the value itself is not shown."""
     for name, value in headers.items():
-        if any(c in value for c in "\r\n\0") or not name or any(c in name for c in "\r\n\0: "):
+        if _BREAKS.search(value) or not _NAME.fullmatch(name):
             raise BadHeader(f"the header {name.strip()[:40]!r} holds a line break")
 
 

@@ -13,8 +13,9 @@ _FLAGS = ("parallel_tool_calls", "logprobs", "store")
 _STRINGS = ("verbosity", "user", "service_tier")
 
 
-def parse_request(body: Mapping[str, Json]) -> Request:
-    """The request. Raises RequestRejected, naming the member, for what must be understood and is not."""
+def parse_request(body: Mapping[str, Json], raw: bytes | None = None) -> Request:
+    """The request; `raw` is what it was decoded from. Raises RequestRejected, naming the member, for what must be
+    understood and is not."""
     reader = open_body(body)
     values: dict[str, Any] = {name: reader.number(name) for name in _NUMBERS}
     values |= {name: reader.integer(name) for name in _INTEGERS}
@@ -38,6 +39,7 @@ def parse_request(body: Mapping[str, Json]) -> Request:
         cache_key=reader.string("prompt_cache_key"),
         include_usage=include_usage,
         protocol=Dialect.CHAT,
+        raw=raw,
         **values,
         extras={**reader.rest(), **options},
     )

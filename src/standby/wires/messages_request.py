@@ -11,8 +11,9 @@ _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "tool"}
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
 
 
-def parse_request(body: Mapping[str, Json]) -> Request:
-    """The request. Raises RequestRejected, naming the member, for what must be understood and is not."""
+def parse_request(body: Mapping[str, Json], raw: bytes | None = None) -> Request:
+    """The request; `raw` is what it was decoded from. Raises RequestRejected, naming the member, for what must be
+    understood and is not."""
     reader = open_body(body)
     choice, parallel = _choice(reader)
     user, metadata = _metadata(reader)
@@ -35,6 +36,7 @@ def parse_request(body: Mapping[str, Json]) -> Request:
         metadata=metadata,
         service_tier=reader.string("service_tier"),
         protocol=Dialect.MESSAGES,
+        raw=raw,
         extras={**reader.rest(), **options},
     )
 

@@ -23,6 +23,12 @@ from standby.wires.flavor import Flavor, Rendered
 from standby.wires.stream import EventStreamParser
 
 
+class ParseRequest(Protocol):
+    """A body, decoded and as it came, to a neutral request. Raises RequestRejected."""
+
+    def __call__(self, body: Mapping[str, Json], raw: bytes | None = ...) -> Request: ...
+
+
 class RenderRequest(Protocol):
     """A neutral request to a body. Raises RequestRejected."""
 
@@ -77,7 +83,7 @@ class MakeWriter(Protocol):
 class WireProtocol:
     """One protocol, both directions."""
 
-    parse_request: Callable[[Mapping[str, Json]], Request]
+    parse_request: ParseRequest
     render_request: RenderRequest
     parse_response: Callable[[Mapping[str, Json]], Response]
     render_response: RenderResponse
