@@ -129,3 +129,13 @@ def test_the_preview_holds_no_secret() -> None:
     signal = http(f"Incorrect API key provided: {secret}" + " x" * 400, status=401)
     assert secret not in signal.preview
     assert "a1B2a1B2" not in signal.preview
+
+
+def test_every_entry_of_a_list_is_kept_beside_the_first() -> None:
+    """A list of broken quotas says as much with its second entry as with its first."""
+    violations = [{"quotaId": name} for name in ("PerMinute", "PerDay", "PerMinute")]
+    details = [{"@type": "QuotaFailure", "violations": violations}, {"@type": "RetryInfo", "retryDelay": "34s"}]
+    signal = from_http(provider="gemini", status=429, body={"error": {"details": details}}, now_ms=0)
+    kept = {(path.rpartition(".")[2], value) for path, value in signal.details.items()}
+    assert {("quotaId", "PerMinute"), ("quotaId", "PerDay")} <= kept
+    assert {("@type", "QuotaFailure"), ("@type", "RetryInfo")} <= kept

@@ -44,10 +44,13 @@ class Facts:
             self.prose.append(words)
 
     def note(self, path: str, value: object) -> None:
-        """Take a scalar leaf."""
-        if len(self.details) < DETAILS and path not in self.details and isinstance(value, (str, int, float, bool)):
-            text = str(value) if not isinstance(value, bool) else str(value).lower()
-            self.details[path[-120:]] = text[:IDENT]
+        """Take a scalar leaf. Of a list every entry counts: what differs under the same path is kept beside the first."""
+        if len(self.details) < DETAILS and isinstance(value, (str, int, float, bool)):
+            text = (str(value) if not isinstance(value, bool) else str(value).lower())[:IDENT]
+            path = path[-120:]
+            if self.details.setdefault(path, text) != text:
+                stem, dot, leaf = path.rpartition(".")
+                self.details.setdefault(f"{stem}{dot}{len(self.details)}.{leaf}", text)
 
     def stop(self, reason: object) -> None:
         """Take a finish reason unless there is one."""
