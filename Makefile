@@ -40,7 +40,7 @@ coverage: setup ## every branch of the core and the engine, or it fails
 	@$(DEV) coverage report --show-missing --fail-under=100 --include='src/standby/core/*,src/standby/engine.py'
 
 bench: setup ## the benchmarks
-	@$(DEV) pytest --benchmark-only $(ARGS)
+	@$(DEV) pytest benchmarks --benchmark-only $(ARGS)
 
 wheel: setup ## dist/*.whl, built with the locked backend
 	@$(DEV) pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
