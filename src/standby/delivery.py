@@ -64,6 +64,10 @@ def is_activity(chunk: Chunk) -> bool:
     match chunk:
         case RawDelta(content=content):
             return content
+        case TextDelta(text=text):
+            return bool(text)  # blank: a block began, and no model has spoken yet
+        case ThinkingDelta(text=text, signature=signature, redacted=redacted):
+            return bool(text or signature or redacted)
         case Started() | UsageReport():
             return False
         case Frame(chunks=chunks):
@@ -185,8 +189,8 @@ class Delivery:
         out: list[Chunk] = []
         for inner in flatten(chunk):
             match inner:
-                case Started() | ThinkingDelta():
-                    pass
+                case Started() | ThinkingDelta() | RawDelta(content=False):
+                    pass  # pings and block marks: they say nothing, least of all that the text is complete
                 case UsageReport():
                     total = self.total()
                     out.append(UsageReport(total) if total is not None else inner)
@@ -235,4 +239,6 @@ def _seam(mode: Mode, delivered: str) -> Seam:
         return Splice(delivered)
     kept = delivered.rstrip()
     # For a prefill the white space at the end was taken off the text that the model was given (`carried_on`).
-    return Join(kept if mode is Mode.PREFILL else delivered, delivered[len(kept) :])
+    if mode is Mode.PREFILL:
+        return Join(kept, delivered[len(kept) :])
+    return Join(delivered, delivered[len(kept) :], apart=True)

@@ -58,6 +58,48 @@ def test_a_restart_that_goes_another_way_diverges(cuts: list[int]) -> None:
         feed(Join(WORDS), WORDS[: RESTART_MIN + 5] + "#" + WORDS, cuts)
 
 
+@given(cutting)
+def test_a_restart_behind_polite_words_is_cut_off_with_them(cuts: list[int]) -> None:
+    polite = "Of course! Here is the whole answer once more:\n\n"
+    assert feed(Join(WORDS), f"{polite}{WORDS}And on.", cuts) == "And on."
+    assert feed(Join(WORDS), polite + WORDS, cuts) == ""
+    for other in (WORDS[:60], WORDS[:60] + "#" * PROBE):
+        with pytest.raises(Diverged):
+            feed(Join(WORDS), polite + other, cuts)
+
+
+def test_a_restart_that_stops_short_is_no_continuation() -> None:
+    with pytest.raises(Diverged):
+        feed(Join(WORDS), WORDS[:RESTART_MIN])
+    with pytest.raises(Diverged):
+        feed(Join(LONG), LONG[-400:][:PROBE])
+    assert feed(Join(LONG), LONG) == ""  # longer than a repetition is looked for
+
+
+def test_some_lines_may_come_twice_near_the_end() -> None:
+    closing = "    </div>\n  </div>\n</div>\n"
+    html = f"<div><div><div>\n{closing}<p>and a last one</p>\n<div><div><div><p>x</p>\n"
+    assert feed(Join(html), closing) == closing
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "joined"),
+    [
+        ("and so on", "The rest", " The rest"),
+        ("It ends here.", "The rest", " The rest"),
+        ("number 40", "Many more", " Many more"),
+        ("and so ", "The rest", "The rest"),
+        ("and so", " The rest", " The rest"),
+        ("and so", "forth", "forth"),
+        ("HT", "TP", "TP"),
+        ("", "The rest", "The rest"),
+    ],
+)
+def test_a_message_of_its_own_does_not_stick_to_the_last_word(old: str, new: str, joined: str) -> None:
+    assert feed(Join(old, apart=True), new) == joined
+    assert feed(Join(old), new) == new
+
+
 def test_a_short_repetition_may_be_chance_and_stays() -> None:
     assert feed(Join("one two"), "two three") == "two three"
     assert feed(Join(WORDS), "midnight. More") == "More"

@@ -44,13 +44,14 @@ RESPONSE = Response("r", "m", (Text("Hi"),), FinishReason.STOP, Usage(output_tok
     ("chunk", "kind", "content", "activity", "end"),
     [
         (TextDelta("a"), "text", True, True, False),
-        (TextDelta(""), "", False, True, False),
+        (TextDelta(""), "", False, False, False),  # a block began: no model has spoken
         (ToolCallDelta(0), "tool_call", True, True, False),
         (RefusalDelta("no"), "refusal", True, True, False),
         (RefusalDelta(""), "", False, True, False),
         (RawDelta("", "x", 1, content=True), "raw", True, True, False),
         (RawDelta("", "x", 1), "", False, False, False),
         (ThinkingDelta("hm"), "", False, True, False),
+        (ThinkingDelta(""), "", False, False, False),
         (ThinkingDelta("", signature="s"), "thinking", False, True, False),
         (ThinkingDelta("", redacted="s"), "thinking", False, True, False),
         (Started("r", "m"), "", False, False, False),

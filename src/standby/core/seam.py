@@ -7,10 +7,13 @@ OVERLAP_MIN = 8
 """A shorter repetition at the seam may be chance and stays."""
 OVERLAP_MAX = 2_000
 """How far back a repetition is looked for, characters."""
-PROBE = 80
+PROBE = 160
 """So many characters of a continuation are looked at before they flow."""
-RESTART_MIN = 48
+RESTART_MIN = 24
 """A continuation that repeats so much of the beginning word for word has started anew."""
+RESTART_BEHIND = 48
+"""The same behind some polite words of introduction."""
+SENTENCE_END = frozenset(".!?:;,)")
 
 
 class Diverged(Exception):
@@ -57,36 +60,77 @@ class Join:
     expected: str
     shown: str = ""
     """White space at the end of what was read, which the new text may bring once more."""
+    apart: bool = False
+    """The new text is a message of its own: its first word may lack the blank before it."""
     held: str = ""
     open: bool = False
 
     def feed(self, text: str) -> str:
-        """Hold until it is clear whether something is repeated, then let it flow."""
+        """Hold until it is clear whether something is repeated, then let it flow. Raises Diverged for a restart that
+        goes another way."""
         if self.open:
             return text
         self.held += text
-        if self.expected.startswith(self.held):
-            return ""
-        if self.held.startswith(self.expected):
-            return self._release(len(self.expected))
-        if _common(self.held, self.expected) >= RESTART_MIN:
-            raise Diverged
-        if len(self.held) < PROBE or _inside(self.held, self.expected):
+        begun = self._restart()
+        if begun is not None:
+            return self._follow(begun)
+        if len(self.held) < PROBE or _inside(self.held, self.expected) or self._may_restart():
             return ""
         return self._release(_overlap(self.expected, self.held))
 
     def end(self) -> str:
-        """Nothing more comes: what is held flows, less what it repeats."""
+        """Nothing more comes: what is held flows, less what it repeats. Raises Diverged when it is a repetition that
+        stopped short."""
         if self.open:
             return ""
-        return self._release(_overlap(self.expected, self.held))
+        begun = self._restart()
+        if begun is not None and self.held.startswith(self.expected, begun):
+            return self._release(begun + len(self.expected))
+        cut = _overlap(self.expected, self.held)
+        # Some lines may well come a second time near the end (closing tags); a passage does not.
+        long = RESTART_MIN if begun is not None else PROBE
+        if not cut and len(self.held) >= long and (begun is not None or _inside(self.held, self.expected)):
+            raise Diverged
+        return self._release(cut)
+
+    def _restart(self) -> int | None:
+        """Where the old text begins anew in what is held."""
+        if self.expected.startswith(self.held) or self.held.startswith(self.expected):
+            return 0
+        if _common(self.held, self.expected) >= RESTART_MIN:
+            return 0
+        at = self.held.find(self.expected[:RESTART_BEHIND])
+        return at if at > 0 and len(self.expected) >= RESTART_BEHIND else None
+
+    def _follow(self, begun: int) -> str:
+        again = self.held[begun:]
+        if self.expected.startswith(again):
+            return ""
+        if not again.startswith(self.expected):
+            raise Diverged
+        return self._release(begun + len(self.expected))
+
+    def _may_restart(self) -> bool:
+        """Do the last characters look like the old text's first ones, so that more may follow of them?"""
+        start = self.expected[:RESTART_BEHIND]
+        if len(start) < RESTART_BEHIND:
+            return False
+        return any(self.held.endswith(start[:size]) for size in range(OVERLAP_MIN, RESTART_BEHIND))
 
     def _release(self, cut: int) -> str:
         self.open = True
         text, self.held = self.held[cut:], ""
+        if not cut and self.apart and _runs_together(self.expected, text):
+            return f" {text}"
         # A repetition that was cut off included it, unless it was taken off the text that is carried on.
         shown = "" if cut and self.expected.endswith(self.shown) else self.shown
         return text[_common(text, shown) :]
+
+
+def _runs_together(before: str, after: str) -> bool:
+    """Would a new sentence stick to the last word?"""
+    last = before[-1:]
+    return after[:1].isupper() and (last.islower() or last.isdigit() or last in SENTENCE_END) and bool(last)
 
 
 def _common(a: str, b: str) -> int:
