@@ -92,7 +92,7 @@ def test_whole(ending: bytes) -> None:
     [
         pytest.param(b"", "stream_truncated", id="only a start"),
         pytest.param(TEXT, "stream_truncated", id="no end"),
-        pytest.param(TEXT + finish("end_turn"), "stream_truncated", id="no message_stop"),
+        pytest.param(TEXT + delta(0, type="text_delta", text="y"), "stream_truncated", id="no stop reason"),
         pytest.param(TEXT + b"data: [DONE]\n\n", "stream_truncated", id="[DONE] is no end here"),
         pytest.param(finish("end_turn") + END, "empty_response", id="no content"),
         pytest.param(
@@ -123,6 +123,16 @@ def test_the_error_itself_is_handed_on() -> None:
     with pytest.raises(StreamFault) as caught:
         StreamParser().feed(named("error", error={"type": "overloaded_error", "message": "Overloaded"}))
     assert caught.value.data["error"]["type"] == "overloaded_error"
+
+
+def test_the_stop_reason_is_enough_where_only_message_stop_is_missing() -> None:
+    parser = StreamParser()
+    before = parser.feed(start() + TEXT + finish("end_turn"))
+    assert Ended() not in before and parser.finished
+    assert parser.close() == [Ended()]
+    watched = StreamParser()
+    watched.watch(start() + TEXT + finish("end_turn"))
+    assert [frame.raw for frame in watched.watch_close()] == [StreamParser.terminator]
 
 
 @pytest.mark.parametrize("size", [0, 1, 33])

@@ -1,4 +1,4 @@
-"""Law: a Messages stream is read block by block; only `message_stop` makes it whole."""
+"""Law: a Messages stream is read block by block; its stop reason and an end in good order make it whole."""
 
 from typing import Any
 
@@ -165,12 +165,18 @@ class StreamParser(EventStreamParser):
             chunks.append(UsageReport(self._usage))
 
     def _stop(self, chunks: list[Chunk]) -> None:
-        if not self._spoke and (self._reason or FinishReason.OTHER) in finish.SILENT:
-            raise StreamFault("empty_response", "the stream ended without any content")
+        self._need_content()
         self._whole(chunks)
 
     def _eof(self, chunks: list[Chunk]) -> None:
-        raise StreamFault("stream_truncated", "the stream ended without message_stop")
+        # Reason and usage have come: asking again for a mere goodbye would cost the caller a second answer.
+        if not self.finished:
+            raise StreamFault("stream_truncated", "the stream ended without a stop reason and without message_stop")
+        self._need_content()
+
+    def _need_content(self) -> None:
+        if not self._spoke and (self._reason or FinishReason.OTHER) in finish.SILENT:
+            raise StreamFault("empty_response", "the stream ended without any content")
 
 
 def _loosely(value: Any) -> _Event | None:

@@ -41,6 +41,8 @@ class StreamRenderer:
     def __init__(self, model: str = "", id: str = "", created: int = 0, *, include_usage: bool = True) -> None:
         self._model, self._id = model, id
         self._fixed = bool(model)
+        self._taken_by = ""
+        """The model that went on with an answer which another one had begun."""
         self._started = False
         self._open: _Key | None = None
         self._count = 0
@@ -110,11 +112,16 @@ class StreamRenderer:
         if told.details is not None:
             delta["stop_details"] = dict(told.details)
         counted = usage.to_messages(self._usage or Usage())
-        return _event({"type": "message_delta", "delta": delta, "usage": counted}) + _event({"type": "message_stop"})
+        last: dict[str, Any] = {"type": "message_delta", "delta": delta, "usage": counted}
+        if self._taken_by not in {"", self._model}:
+            last["model"] = self._taken_by
+        return _event(last) + _event({"type": "message_stop"})
 
     def _start(self, chunk: Started) -> bytes:
         if self._started:
-            return b""  # a takeover: there is one start; the headers and the last events name who answered
+            # A takeover: there is one start; the last events name who answered (SPEC 11).
+            self._taken_by = chunk.model if chunk.model and not self._fixed else self._taken_by
+            return b""
         self._id = self._id or chunk.id
         if not self._fixed:
             self._model = chunk.model
