@@ -134,3 +134,12 @@ def test_law_the_cap_holds_after_jitter(tries: int, later: int, slow: bool, jitt
     assert 0 < after.next_try_at - now <= cap
     assert not may_try(after, now, POLICY)
     assert may_try(after, now + cap, POLICY)
+
+
+@given(jitters)
+def test_long_waits_are_spread_below_the_cap_not_gathered_at_it(jitter: float) -> None:
+    route = replace(opened(), tries=5)
+    after = after_try_failed(route, False, T0 + 30_000, POLICY, jitter)
+    assert after.next_try_at is not None
+    wait = after.next_try_at - T0 - 30_000
+    assert wait == pytest.approx(8_000 - abs(jitter - 0.5) * 4_000, abs=1)

@@ -98,5 +98,6 @@ def _wait_ms(tries: int, open_for_ms: int, slow: bool, policy: RoutePolicy, jitt
         base = cap = policy.long_try_ms
     else:
         base, cap = policy.tries_ms[min(tries, len(policy.tries_ms) - 1)], policy.tries_ms[-1]
-    factor = policy.jitter_low + (policy.jitter_high - policy.jitter_low) * jitter
-    return min(cap, round(base * factor))
+    wait = round(base * (policy.jitter_low + (policy.jitter_high - policy.jitter_low) * jitter))
+    # What would go beyond the cap falls short of it by as much: at the cap itself everybody would meet.
+    return min(cap, 2 * cap - wait) if wait > cap else wait
