@@ -83,6 +83,24 @@ class Turns(RuleBasedStateMachine):
         self.world.land(run, outcome, took, phase=phase, tools_run=tools, delivered=bool(given), delivered_kind=given)
 
     @precondition(lambda self: any(run.flying is not None for run in self.world.runs))
+    @rule(
+        place=st.integers(0, 4),
+        reason=st.sampled_from([R.RATE_LIMIT, R.OVERLOADED, R.EMPTY_RESPONSE]),
+        times=st.integers(2, 24),
+        account=st.booleans(),
+    )
+    def keep_failing(self, place: int, reason: FailureReason, times: int, account: bool) -> None:
+        """An outage: one turn meets the same failure over and over, until its budgets are spent."""
+        run = self.run_at(place, flying=True)
+        assert run is not None
+        more = {"scope": Scope.PROFILE} if account and reason is R.RATE_LIMIT else {}
+        for _ in range(times):
+            if run.flying is not None:
+                self.world.land(run, self.world.outcome(reason, **more), 1)
+            if run.over is None:
+                self.world.go(run)
+
+    @precondition(lambda self: any(run.flying is not None for run in self.world.runs))
     @rule(place=st.integers(0, 4), took=st.sampled_from([0, 5, 9 * SECOND]), more=st.sampled_from([False] * 3 + [True]))
     def succeed(self, place: int, took: int, more: bool) -> None:
         run = self.run_at(place, flying=True)
@@ -109,7 +127,7 @@ class Turns(RuleBasedStateMachine):
                     self.world.land(run, self.world.outcome(R.OVERLOADED), 100)
 
 
-@pytest.mark.timeout(3_600 if LONG else 120)
+@pytest.mark.timeout(7_200 if LONG else 600)
 def test_every_law_holds_at_every_step() -> None:
     run_state_machine_as_test(
         Turns,

@@ -46,9 +46,9 @@ from standby.core.values import (
     View,
     Wait,
 )
-from standby.testing.fakes import make_candidate, make_profile
+from standby.testing.fakes import make_candidate, make_profile, make_turn
 
-MODELS = ("a/m1", "a/m2", "b/m1", "c/m1")
+MODELS = ("a/m1", "a/m2", "b/m1", "c/m1", "c/m2")
 PROFILES: dict[str, tuple[AuthProfile, ...]] = {
     "a": (make_profile("a:1"), make_profile("a:2"), make_profile("a:3")),
     "b": (make_profile("b:1", ProfileKind.OAUTH, expires_ms=NOW + 2 * HOUR), make_profile("b:2")),
@@ -104,6 +104,8 @@ class Reference:
             if record.disabled <= at:
                 record.disabled = at + max(10 * MINUTE, hint)
             return
+        # What had passed by then is forgotten, even where a clock set back would make it future again.
+        record.windows = {name: until for name, until in record.windows.items() if until > at}
         whole = reason in WHOLE or about.scope in (Scope.PROFILE, Scope.PROVIDER)
         key = "*" if whole else step.candidate.ref.model
         if record.windows.get(key, 0) <= at:
@@ -149,8 +151,6 @@ class World:
     # --- what happens --------------------------------------------------------------------------------------------
 
     def start(self, refs: tuple[str, ...], **more: Any) -> Run:
-        from standby.testing.fakes import make_turn
-
         self.begun += 1
         chain = tuple(make_candidate(ref) for ref in refs)
         turn = make_turn(*refs, chain=chain, turn_id=f"t{self.begun}", now_ms=self.now, session_key="s", **more)
@@ -311,6 +311,7 @@ class World:
             for model in ("m1", "m2"):
                 own, told = self.reference.until(profile_id, model), unusable_until(health, model)
                 assert max(own, self.now) == max(told, self.now), f"the reference disagrees on {profile_id} {model}"
+        self.lawful_leaving(run, step)
         if isinstance(step, Call):
             self.lawful_call(run, step)
         elif isinstance(step, Skip):
@@ -320,6 +321,17 @@ class World:
             assert self.now + step.ms < run.turn.deadline_ms, "I6: no wait past the deadline"
         elif isinstance(step, GiveUp | Finish):
             self.lawful_end(run, step)
+
+    def lawful_leaving(self, run: Run, step: Step) -> None:
+        """Who is left for a failure has been marked; who is asked again has not."""
+        last = run.turn.attempts[-1] if run.turn.attempts else None
+        if last is None or not isinstance(last.step, Call) or not isinstance(last.outcome, Failed):
+            return
+        stays = isinstance(step, Call | Refresh | Wait) and (step.candidate, step.profile_id) == (
+            last.step.candidate,
+            last.step.profile_id,
+        )
+        assert (last.id in run.written) is not stays, "7: marked when it is left, not on each retry"
 
     def free(self, candidate: Candidate) -> list[str]:
         """Accounts that the reference holds to be free."""
@@ -348,14 +360,15 @@ class World:
             assert made[-1].step.candidate == step.candidate, "8.6: committed work stays with its model"
         if step.probe:
             assert step.lease is not None
-            used = [
+            probes = [
                 a
                 for a in made
                 if isinstance(a.step, Call) and a.step.probe and a.step.candidate.ref.provider == ref.provider
             ]
-            own = [a for a in used if isinstance(a.step, Call) and a.step.candidate == step.candidate]
-            ended = [a for a in used if not (isinstance(a.outcome, Failed) and a.outcome.failure.reason in GIVES_BACK)]
-            assert not ended or own == used, "I2: one probe per provider and run"
+            ended = [
+                a for a in probes if not (isinstance(a.outcome, Failed) and a.outcome.failure.reason in GIVES_BACK)
+            ]
+            assert here or not ended, "I2: one probe per provider and run"
         if step.half_open:
             assert step.lease is not None
             assert self.routes[step.candidate.route].opened_at is not None
