@@ -25,6 +25,8 @@ from standby.wires.stream import EventStreamParser
 
 ERROR_BODY_S = 5.0
 """An error body that does not come is not waited for."""
+GOODBYE_MS = 2_000
+"""Usage and terminator come so soon after the reason for the end, or they do not come."""
 _BOM = b"\xef\xbb\xbf"
 _NO_EVENTS = (b"{", b"[", b"<", b'"')
 """No line of an event stream begins like this: it is JSON, or a page."""
@@ -56,7 +58,7 @@ class WireProvider:
             headers = call_headers(endpoint, call.credential, stream=call.request.stream)
             failures = replace(failures, secret=secret_of(headers))
             async with self.http.post(endpoint.url, headers, body, call.limits.connect_ms, reached) as answer:
-                reading = _Reading(call, self.wire, endpoint, answer, failures, reached)
+                reading = _Reading(call, self.wire, endpoint, answer, failures, reached, self.clock)
                 async with aclosing(reading.chunks()) as chunks:
                     async for chunk in chunks:
                         yield chunk
@@ -74,6 +76,9 @@ class _Reading:
     answer: Answer
     failures: Failures
     reached: "_Reached"
+    clock: Clock
+    finished_ms: int | None = None
+    """When the model had said why it stopped."""
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         answer = self.answer
@@ -150,7 +155,7 @@ class _Reading:
                 yield chunk
             if self._over():
                 return
-            async for piece in pieces:
+            while (piece := await self._next(pieces, parser)) is not None:
                 for chunk in self._fed(parser, feed(piece)):
                     yield chunk
                 if self._over():
@@ -165,6 +170,18 @@ class _Reading:
             # The model had said why it stopped, only the goodbye was lost: where the protocol can do without, so can we.
             for chunk in self._parted(parser, error, own=own):
                 yield chunk
+
+    async def _next(self, pieces: AsyncIterator[bytes], parser: EventStreamParser) -> bytes | None:
+        """The next bytes; None at the end, which a finished answer need not wait for."""
+        if not parser.finished or (self.call.request.n or 1) > 1:
+            return await anext(pieces, None)
+        now = self.clock.monotonic_ms()
+        self.finished_ms = now if self.finished_ms is None else self.finished_ms
+        try:
+            async with self.clock.limit(max(0, self.finished_ms + GOODBYE_MS - now)):
+                return await anext(pieces, None)
+        except TimeoutError:
+            return None
 
     def _fed(self, parser: EventStreamParser, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
         """The chunks; the end is told before they are yielded, for nobody reads on behind it."""

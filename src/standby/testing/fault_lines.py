@@ -116,9 +116,12 @@ class BadJson:
 
 @dataclass(frozen=True, slots=True)
 class NoDone:
-    """The stream ends cleanly without the protocol's last event; a whole answer is whole."""
+    """The stream ends cleanly without the protocol's last event; a whole answer is whole.
+
+    `open_ms`: the connection stays open for so long before that (None: until the client leaves)."""
 
     answer: Answer = Answer()
+    open_ms: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)

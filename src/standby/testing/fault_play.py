@@ -121,7 +121,11 @@ async def half_close(x: Exchange, line: lines.HalfClose) -> None:
 
 
 async def no_done(x: Exchange, line: lines.NoDone) -> None:
-    await x.speech(line.answer).finish(ALL - {Mark.DONE})
+    speech, marks = x.speech(line.answer), ALL - {Mark.DONE}
+    await speech.play(marks=marks)
+    if x.ask.stream and line.open_ms != 0:
+        await x.wait(line.open_ms)
+    await speech.finish(marks)
 
 
 async def no_end(x: Exchange, line: lines.NoEnd) -> None:
