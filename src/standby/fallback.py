@@ -166,15 +166,18 @@ class _Callable(Generic[T]):
 
     async def call(self, call: ProviderCall, progress: Callable[[Phase], None]) -> AsyncIterator[Chunk]:
         progress(Phase.SENT)
-        candidate = call.step.candidate
+        candidate, before = call.step.candidate, _cancelling()
         try:
             result = await self._ask(candidate, call.credential)
         except asyncio.CancelledError as error:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
+            if _cancelling() > before:
                 raise
             # The callable was cancelled from inside: nobody asked us to stop, so this attempt failed.
             raise self._failed(error, candidate, aborted=False) from error
         except Exception as error:
+            if _cancelling() > before:
+                # Clients tell a cancellation in words of their own: whose it is says the task (R1.3).
+                raise asyncio.CancelledError from error
             raise self._failed(error, candidate) from error
         verdict = True if self.accept is None else self.accept(result)
         if verdict is not True:
@@ -195,6 +198,12 @@ class _Callable(Generic[T]):
             return CallFailed(_inner(error, candidate))
         signal = from_exception(error, provider=candidate.ref.provider, api="", now_ms=self.clock.now_ms())
         return CallFailed(signal if aborted else replace(signal, caller_abort=False))
+
+
+def _cancelling() -> int:
+    """How often this task was asked to stop."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _takes_one(attempt: Callable[..., Any]) -> bool:

@@ -69,13 +69,31 @@ def decide(turn: Turn, view: View, policy: Policy) -> Step:
 
 
 def outcome_of(failure: Failure, policy: Policy) -> Failed | Refused:
-    """A refusal is an ending of its own, everything else a failure (R1.2, SPEC 12; `serverErrorAsTimeout`, SPEC 16)."""
+    """A refusal is an ending of its own, everything else a failure (R1.2, SPEC 12; `serverErrorAsTimeout`, SPEC 16).
+
+    A caller who cancels a turn is known by that, not by words: words of an abort that reach this place are a provider's
+    (SPEC 9.1).
+    """
     if failure.reason is FailureReason.REFUSAL:
         return Refused(failure)
+    if failure.reason is FailureReason.ABORTED and not failure.signal.caller_abort:
+        return Failed(_timed_out(failure))
     if policy.server_error_as_timeout and failure.reason is FailureReason.SERVER_ERROR:
         scope = TRAITS[FailureReason.TIMEOUT].scope
         return Failed(replace(failure, reason=FailureReason.TIMEOUT, scope=scope))
     return Failed(failure)
+
+
+def _timed_out(failure: Failure) -> Failure:
+    traits = TRAITS[FailureReason.TIMEOUT]
+    return replace(
+        failure,
+        reason=FailureReason.TIMEOUT,
+        scope=traits.scope,
+        retry_same=traits.retry_same,
+        rotate=traits.rotate,
+        fallback=traits.fallback,
+    )
 
 
 # --- the turn is over ------------------------------------------------------------------------------------------------
