@@ -258,7 +258,8 @@ WORDS = (
         status=(0, 2, 4),
     ),
     Rule("status.410_gone", R.TIMEOUT, status=(410,)),
-    Rule("fallback.405", R.FORMAT, status=(405, 411, 414, 415, 431)),
+    Rule("fallback.405", R.MODEL_NOT_FOUND, status=(405,)),
+    Rule("fallback.request_shape", R.FORMAT, status=(411, 414, 415, 431)),
     Rule("fallback.empty", R.EMPTY_RESPONSE, body=any_of("none | empty"), status=(0, 2)),
 )
 LAST = Rule("fallback.unmatched", R.UNCLASSIFIED)
