@@ -53,7 +53,7 @@ class Books:
         if marks.profile is not None and self._once(f"profile {marks.profile.id}"):
             events += await self._failed(turn, marks.profile)
         if marks.route is not None and self._once(f"route {turn.attempts[-1].id}"):
-            events += await self._route(turn, marks.route.key, self._left(marks.route))
+            events += await self._route(turn, marks.route.key, self._left(marks.route, turn.attempts[-1].started_ms))
         return events
 
     def _once(self, what: str) -> bool:
@@ -109,10 +109,10 @@ class Books:
             log.warning("health of %s was not written: %s", profile_id, error)
             return None
 
-    def _left(self, left: RouteLeft) -> RouteChange:
+    def _left(self, left: RouteLeft, began_ms: int) -> RouteChange:
         now, jitter, routes = self.clock.now_ms(), self.clock.jitter(), self.policy.routes
         if left.half_open:
-            return lambda route: after_try_failed(route, left.slow, now, routes, jitter)
+            return lambda route: after_try_failed(route, left.slow, now, routes, jitter, began_ms)
         return lambda route: after_left(route, left.failed, left.slow, now, routes, jitter)
 
     async def _route(self, turn: Turn, key: RouteKey, change: RouteChange) -> list[Event]:

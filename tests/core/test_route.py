@@ -143,3 +143,13 @@ def test_long_waits_are_spread_below_the_cap_not_gathered_at_it(jitter: float) -
     assert after.next_try_at is not None
     wait = after.next_try_at - T0 - 30_000
     assert wait == pytest.approx(8_000 - abs(jitter - 0.5) * 4_000, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("took", "slow", "wait"), [(0, False, 8_000), (300, False, 7_700), (9_000, False, 4_000), (9_000, True, 30_000)]
+)
+def test_tries_are_counted_from_one_to_the_next(took: int, slow: bool, wait: int) -> None:
+    """A try that cost a time-out is not followed by another one at once."""
+    now = T0 + 30_000
+    after = after_try_failed(replace(opened(), tries=5), slow, now, POLICY, 0.5, now - took)
+    assert after.next_try_at == now + wait

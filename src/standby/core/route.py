@@ -53,13 +53,20 @@ def after_left(
     )
 
 
-def after_try_failed(route: RouteHealth, slow: bool, now_ms: int, policy: RoutePolicy, jitter: float) -> RouteHealth:
-    """The one half-open try failed: the next moment. A route that was closed meanwhile stays closed."""
+def after_try_failed(
+    route: RouteHealth, slow: bool, now_ms: int, policy: RoutePolicy, jitter: float, began_ms: int | None = None
+) -> RouteHealth:
+    """The one half-open try failed: the next moment. A route that was closed meanwhile stays closed.
+
+    The waits are from try to try: a quick one's own time is part of it, at most half. `began_ms`: None: just now.
+    """
     if route.opened_at is None:
         return route
     tries = route.tries + 1
     wait = _wait_ms(tries, now_ms - route.opened_at, slow, policy, jitter)
-    return replace(route, failures=route.failures + 1, tries=tries, slow=slow, next_try_at=now_ms + wait)
+    took = 0 if began_ms is None or slow else now_ms - began_ms
+    next_try = now_ms + wait - max(0, min(took, wait // 2))
+    return replace(route, failures=route.failures + 1, tries=tries, slow=slow, next_try_at=next_try)
 
 
 def after_success(route: RouteHealth, started_ms: int) -> RouteHealth:
