@@ -8,7 +8,7 @@ export PYTHON
 DEV := .venv/bin/python -m
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: help run test test-long lint format types coverage bench wheel lock setup setup-run clean
+.PHONY: help run test test-long outages lint format types coverage bench wheel lock setup setup-run clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -22,6 +22,9 @@ test: setup ## the quick suite
 
 test-long: setup ## every test, larger sizes
 	@STANDBY_TEST_SIZE=long $(DEV) pytest --benchmark-skip --timeout=1800 $(ARGS)
+
+outages: setup ## the outage catalogue in real time, as a table (ARGS=--quick: against short limits)
+	@STANDBY_TEST_SIZE=long $(DEV) tests.outages $(ARGS)
 
 lint: setup ## ruff: rules and format
 	@$(DEV) ruff check src tests
