@@ -67,8 +67,11 @@ class Target:
 def started(core: int, *command: str, env: dict[str, str] | None = None) -> tuple["subprocess.Popen[str]", float]:
     """A process on one core, once it says `ready`; and how long that took."""
     begun = time.monotonic()
-    process = subprocess.Popen(
-        ["taskset", "-c", str(core), *command], stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
+    process = subprocess.Popen(  # noqa: S603
+        ["taskset", "-c", str(core), *command],  # noqa: S607
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(env or {})},
     )
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -103,8 +106,8 @@ def wrk(target: Target, connections: int, seconds: int, folder: Path) -> None:
         f"wrk.body = [==[{body_of(target, 'm', stream=False).decode()}]==]\n"
     )
     before = target.cpu_s()
-    said = subprocess.run(
-        ["taskset", "-c", "0", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), target.url],
+    said = subprocess.run(  # noqa: S603
+        ["taskset", "-c", "0", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), target.url],  # noqa: S607
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     spent = target.cpu_s() - before

@@ -111,17 +111,25 @@ class Conversation:
         session = await self._session(asked)
         turn, request = self.prepare(asked, session)
         transcript = self._transcript(asked)
+        if asked.session is not None and self.started is not None:
+            self.started(turn.id, asked.session)
         if transcript is not None:
-            request = replace(request, messages=(*transcript.messages(), *request.messages))
-            transcript.append(asked.request.messages, at_ms=turn.started_ms, turn=turn.id)
+            before = await asyncio.to_thread(transcript.messages)
+            request = replace(request, messages=(*before, *request.messages))
+            own = asked.request.messages
+            await asyncio.to_thread(transcript.append, own, at_ms=turn.started_ms, turn=turn.id)
         told = _Told(self, asked, session, turn)
-        async with aclosing(self.engine.run(turn, request)) as events:
-            async for event in events:
-                for more in told.before(event):
-                    yield self._say(more)
-                if isinstance(event, TurnEnded):
-                    await told.end(event, transcript)
-                yield event
+        try:
+            async with aclosing(self.engine.run(turn, request)) as events:
+                async for event in events:
+                    for more in told.before(event):
+                        yield self._say(more)
+                    if isinstance(event, TurnEnded):
+                        await told.end(event, transcript)
+                    yield event
+        except Exception as error:
+            await told.broke(error, transcript)
+            raise
 
     def _say(self, event: Event) -> Event:
         for sink in self.engine.sinks:

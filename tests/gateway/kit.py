@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,3 +225,10 @@ def chat(model: str = ALPHA, text: str = "Hello", **more: Any) -> dict[str, Any]
 def messages(model: str = GAMMA, text: str = "Hello", **more: Any) -> dict[str, Any]:
     """A Messages body."""
     return {"model": model, "max_tokens": 200, "messages": [{"role": "user", "content": text}], **more}
+
+
+async def soon(fact: Callable[[], bool | Awaitable[bool]], seconds: float = 15) -> None:
+    """Look again and again until it holds: for what nobody announces."""
+    async with asyncio.timeout(seconds):
+        while not (await found if isinstance(found := fact(), Awaitable) else found):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

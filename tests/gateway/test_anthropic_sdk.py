@@ -5,7 +5,7 @@ from typing import Any
 
 import anthropic
 import pytest
-from tests.gateway.kit import ALPHA, GAMMA, House, house
+from tests.gateway.kit import ALPHA, GAMMA, House, house, messages
 
 from standby.testing.fault_lines import Answer, Status
 
@@ -109,3 +109,15 @@ async def test_a_messages_answer_for_a_chat_caller(tmp_path: Path) -> None:
         chunks = [chunk async for chunk in stream]
         assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "from the third"
         assert [c.usage.completion_tokens for c in chunks if c.usage] == [3]
+
+
+async def test_features_of_the_protocol_go_along_with_the_body_that_uses_them(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        for model in (GAMMA, ALPHA):
+            await h.anthropic().beta.messages.create(
+                model=model, max_tokens=50, messages=ASK, betas=["new-thing-2026-01-01", "other-thing"]
+            )
+        assert h.upstream.requests[0].headers["anthropic-beta"] == "new-thing-2026-01-01,other-thing"
+        assert "anthropic-beta" not in h.upstream.requests[1].headers
+        answer = await h.post("/v1/messages", messages(), anthropic_beta="a b, c")
+        assert (answer.status, len(h.upstream.requests)) == (400, 2)

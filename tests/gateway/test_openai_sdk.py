@@ -1,6 +1,7 @@
 """The official OpenAI client against the gateway: answers through rotation and fallback, errors as its own types."""
 
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -8,13 +9,13 @@ from tests.gateway.kit import ALPHA, BETA, TOKEN, House, house
 
 from standby.testing.fault_lines import Answer, ErrorEvent, Status
 
-ASK = [{"role": "user", "content": "Hello"}]
+ASK: Any = [{"role": "user", "content": "Hello"}]
 
 
 async def test_a_whole_answer_and_who_gave_it(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("one", Answer(text="Good morning"))
-        raw = await h.openai().chat.completions.with_raw_response.create(model=ALPHA, messages=ASK)  # type: ignore[arg-type]
+        raw = await h.openai().chat.completions.with_raw_response.create(model=ALPHA, messages=ASK)
         reply = raw.parse()
         assert reply.choices[0].message.content == "Good morning"
         assert reply.model == "one"
@@ -30,7 +31,7 @@ async def test_a_whole_answer_and_who_gave_it(tmp_path: Path) -> None:
 async def test_a_stream(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("one", Answer(text="one two three four"))
-        stream = await h.openai().chat.completions.create(model=ALPHA, messages=ASK, stream=True)  # type: ignore[call-overload]
+        stream = await h.openai().chat.completions.create(model=ALPHA, messages=ASK, stream=True)
         chunks = [chunk async for chunk in stream]
         assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "one two three four"
         assert chunks[-1].choices[0].finish_reason == "stop"
@@ -40,7 +41,7 @@ async def test_a_stream(tmp_path: Path) -> None:
 async def test_usage_of_a_stream_comes_when_asked_for(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         client = h.openai()
-        stream = await client.chat.completions.create(  # type: ignore[call-overload]
+        stream = await client.chat.completions.create(
             model=ALPHA, messages=ASK, stream=True, stream_options={"include_usage": True}
         )
         chunks = [chunk async for chunk in stream]
@@ -51,7 +52,7 @@ async def test_usage_of_a_stream_comes_when_asked_for(tmp_path: Path) -> None:
 async def test_a_limited_account_gives_way_to_the_next(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("alpha-key-1", Status(429, retry_after=60))
-        raw = await h.openai().chat.completions.with_raw_response.create(model=ALPHA, messages=ASK)  # type: ignore[arg-type]
+        raw = await h.openai().chat.completions.with_raw_response.create(model=ALPHA, messages=ASK)
         assert raw.headers["x-standby-model"] == ALPHA
         assert raw.headers["x-standby-attempts"] == "2"
         assert h.asked() == [("alpha-key-1", "one"), ("alpha-key-2", "one")]
@@ -61,7 +62,7 @@ async def test_a_limited_account_gives_way_to_the_next(tmp_path: Path) -> None:
 async def test_a_broken_provider_gives_way_to_the_next_model(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("one", Status(503, "down"))
-        raw = await h.openai().chat.completions.with_raw_response.create(model="standby/main", messages=ASK)  # type: ignore[arg-type]
+        raw = await h.openai().chat.completions.with_raw_response.create(model="standby/main", messages=ASK)
         assert raw.parse().model == "two"
         assert raw.headers["x-standby-model"] == BETA
         assert (
@@ -74,23 +75,21 @@ async def test_an_error_before_the_first_word_of_a_stream_is_not_seen(tmp_path: 
     async with house(tmp_path) as h:
         h.upstream.script("one", ErrorEvent(after=0))
         h.upstream.script("two", Answer(text="from the second"))
-        stream = await h.openai().chat.completions.create(model=ALPHA, messages=ASK, stream=True)  # type: ignore[call-overload]
+        stream = await h.openai().chat.completions.create(model=ALPHA, messages=ASK, stream=True)
         chunks = [chunk async for chunk in stream]
         assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "from the second"
         assert {chunk.model for chunk in chunks} == {"two"}
         assert sum(bool(c.choices and c.choices[0].delta.role) for c in chunks) == 1
 
 
-TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}]
+TOOLS: Any = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}}}]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_tool_call_reaches_the_caller(tmp_path: Path, stream: bool) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("one", Answer(tool_call=("look_up", {"place": "Ghent"})))
-        found = await h.openai().chat.completions.create(  # type: ignore[call-overload]
-            model=ALPHA, messages=ASK, tools=TOOLS, stream=stream
-        )
+        found: Any = await h.openai().chat.completions.create(model=ALPHA, messages=ASK, tools=TOOLS, stream=stream)
         if stream:
             calls = [c.choices[0].delta.tool_calls async for c in found if c.choices and c.choices[0].delta.tool_calls]
             names = [call[0].function.name for call in calls if call[0].function.name]
@@ -105,7 +104,7 @@ async def test_a_tool_call_reaches_the_caller(tmp_path: Path, stream: bool) -> N
 
 async def _fails(h: House, model: str = ALPHA, token: str = TOKEN) -> openai.APIStatusError:
     with pytest.raises(openai.APIStatusError) as caught:
-        await h.openai(token).chat.completions.create(model=model, messages=ASK)  # type: ignore[arg-type]
+        await h.openai(token).chat.completions.create(model=model, messages=ASK)
     return caught.value
 
 
@@ -178,5 +177,5 @@ async def test_models_are_listed(tmp_path: Path) -> None:
 
 async def test_a_plain_model_name_of_exactly_one_provider(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        reply = await h.openai().chat.completions.create(model="two", messages=ASK)  # type: ignore[arg-type]
+        reply = await h.openai().chat.completions.create(model="two", messages=ASK)
         assert reply.model == "two"

@@ -15,7 +15,7 @@ async def test_an_explicit_list_is_walked_in_order_and_nothing_is_appended(tmp_p
     async with house(tmp_path) as h:
         h.upstream.script("*", Status(500))
         for name in ("fallbacks", "models"):
-            answer = await h.post("/v1/chat/completions", chat(BETA, **{name: [GAMMA]}))
+            answer = await h.post("/v1/chat/completions", {**chat(BETA), name: [GAMMA]})
             assert [a["model"] for a in answer.json["error"]["standby"]["attempts"]] == [BETA, GAMMA]
 
 

@@ -1,5 +1,6 @@
 """Law: what a caller may say about failover, in headers and members, and nothing else (INTERFACES, Gateway)."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from standby.wires.common import Request
 
 MAX_DEADLINE_MS = 24 * 3_600_000
 MAX_LISTED = 32
+BETA = re.compile(r"[A-Za-z0-9._-]{1,80}")
 TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -61,6 +63,17 @@ def _listed(body: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
     if not isinstance(value, list) or len(value) > MAX_LISTED or not all(isinstance(v, str) and v for v in value):
         raise RequestRejected(f"{name} must be a list of at most {MAX_LISTED} model names", param=name)
     return tuple(value)
+
+
+def betas(exchange: Exchange) -> tuple[str, ...]:
+    """Names of features of Anthropic's protocol that the body makes use of. Raises RequestRejected."""
+    text = exchange.header(b"anthropic-beta")
+    if not text:
+        return ()
+    names = tuple(name for part in text.split(",") if (name := part.strip()))
+    if len(names) > MAX_LISTED or not all(BETA.fullmatch(name) for name in names):
+        raise RequestRejected("the header anthropic-beta must be a list of names", param="anthropic-beta")
+    return names
 
 
 def _number(exchange: Exchange, name: bytes, low: int, high: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 from standby.app import Standby
 from standby.errors import RequestRejected, StandbyError
 from standby.events import Delta, Event, Noticed, Serving, TurnEnded
-from standby.gateway.ask import asked
+from standby.gateway.ask import asked, betas
 from standby.gateway.http import JSON_TYPE, BodyTooLarge, Exchange, Header, header
 from standby.gateway.labels import redacted
 from standby.gateway.stream import CallerStream
@@ -82,6 +82,8 @@ class Service:
         try:
             raw, body = await self._body(exchange)
             request = self.wire.parse_request(body, raw)
+            if names := betas(exchange):
+                request = replace(request, betas=names)
             events = self.standby.converse(asked(exchange, body, request))
             with exchange.work():
                 async with aclosing(events):

@@ -1,7 +1,7 @@
 """Law: where a provider is and how it is spoken to; a credential goes to this origin and to no other (I24)."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from yarl import URL
@@ -61,8 +61,11 @@ def call_url(provider: str, base: str, dialect: Dialect) -> URL:
     return url.joinpath(*PATHS[dialect].split("/"))
 
 
-def call_headers(endpoint: Endpoint, credential: Credential | None, *, stream: bool) -> dict[str, str]:
-    """The headers of one call, made anew from the configuration and its own credential; nothing of the caller's."""
+def call_headers(
+    endpoint: Endpoint, credential: Credential | None, *, stream: bool, betas: Sequence[str] = ()
+) -> dict[str, str]:
+    """The headers of one call, made anew from the configuration and its own credential. Of the caller's only the names
+    of the protocol's features that the body passed on makes use of (`betas`)."""
     found = {
         "content-type": "application/json",
         "accept": "text/event-stream" if stream else "application/json",
@@ -72,6 +75,7 @@ def call_headers(endpoint: Endpoint, credential: Credential | None, *, stream: b
     found.update({name.lower(): value.reveal() for name, value in endpoint.headers.items()})
     if endpoint.dialect is Dialect.MESSAGES:
         found.setdefault("anthropic-version", ANTHROPIC_VERSION)
+        _add_betas(found, betas)
     if credential is None or credential.secret is None:
         return found
     found.update({name.lower(): value for name, value in credential.headers.items()})
@@ -81,8 +85,14 @@ def call_headers(endpoint: Endpoint, credential: Credential | None, *, stream: b
         return found
     found["authorization"] = f"Bearer {secret}"
     if endpoint.dialect is Dialect.MESSAGES:
-        found["anthropic-beta"] = ",".join(filter(None, (found.get("anthropic-beta"), OAUTH_BETA)))
+        _add_betas(found, (OAUTH_BETA,))
     return found
+
+
+def _add_betas(headers: dict[str, str], names: Sequence[str]) -> None:
+    if names:
+        known = (name.strip() for name in headers.get("anthropic-beta", "").split(","))
+        headers["anthropic-beta"] = ",".join(dict.fromkeys((*filter(None, known), *names)))
 
 
 def flavor_of(vendor: Vendor | None) -> Flavor:

@@ -55,7 +55,8 @@ class WireProvider:
         try:
             _own(endpoint, call.credential)
             body = body_of(call, endpoint, self.wire)
-            headers = call_headers(endpoint, call.credential, stream=call.request.stream)
+            betas = call.request.betas if passes_through(call, endpoint.dialect) else ()
+            headers = call_headers(endpoint, call.credential, stream=call.request.stream, betas=betas)
             failures = replace(failures, secret=secret_of(headers))
             async with self.http.post(endpoint.url, headers, body, call.limits.connect_ms, reached) as answer:
                 reading = _Reading(call, self.wire, endpoint, answer, failures, reached, self.clock)

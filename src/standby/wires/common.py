@@ -161,6 +161,8 @@ class Request:
     """The caller's own bytes, for pass-through to a provider of the same protocol."""
     extras: Mapping[str, Json] = field(default_factory=dict)
     """Members of the caller's protocol without a neutral place; rendered only into the same protocol."""
+    betas: tuple[str, ...] = ()
+    """Anthropic `anthropic-beta`: what the caller's own bytes may mean; goes along only where they do."""
 
 
 # --- response ---
