@@ -14,6 +14,8 @@ log = logging.getLogger("standby.gateway")
 SHOWN_ATTEMPTS = 32
 ITS_OWN_WORDS = frozenset({FailureReason.FORMAT, FailureReason.CONTEXT_OVERFLOW, FailureReason.REFUSAL})
 """Faults of the request: the provider's own words say what to change, and clients look for them."""
+ITS_OWN_CODE = frozenset({FailureReason.REFUSAL})
+"""Why a provider refuses has many codes (`content_filter`, `cyber_policy`): the one that it gave is passed on."""
 
 
 def error_body(wire: WireProtocol, error: Exception) -> tuple[int, dict[str, Any]]:
@@ -29,7 +31,7 @@ def _told(wire: WireProtocol, error: Exception) -> dict[str, Any]:
             "status": name.status,
             "message": _message(error),
             "type": name.type,
-            "code": name.code,
+            "code": (error.code if error.reason in ITS_OWN_CODE else "") or name.code,
             "standby": _summary(error),
         }
     if isinstance(error, RequestRejected):
