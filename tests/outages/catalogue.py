@@ -126,6 +126,8 @@ class Expect:
     status: int = 200
     tells: tuple[str, ...] = ()
     """Words of the error, or the reason for the end: one of them is passed on."""
+    code: str = ""
+    """The provider's code, passed on where both sides have codes."""
     text: str = WHOLE
     """Where the primary answers."""
 
@@ -272,8 +274,8 @@ def _broken(pace: Pace) -> list[Outage]:
 def _requests() -> list[Outage]:
     """Faults of the request: they are told, not routed around."""
     window = {"contextWindow": 8192}
-    too_long = Expect("nobody", status=400, tells=("context", "too long"))
-    filtered = Expect("nobody", status=400, tells=("content_filter", "content management policy", "content_policy"))
+    too_long = Expect("nobody", status=400, tells=("context", "too long"), code="context_length_exceeded")
+    filtered = Expect("nobody", status=400, tells=("content management policy",), code="content_filter")
     stopped = Expect("primary", text="I would rather", tells=("content_filter", "refusal"))
     return [
         Outage(12, "context length exceeded", (TOO_LONG,), too_long, declared=window, declared_fallback=window),

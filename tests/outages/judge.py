@@ -9,6 +9,7 @@ from tests.outages.player import Played
 
 from standby.testing.fault_lines import Hang, Late, Stall, Status
 from standby.testing.fault_words import words
+from standby.wires.common import Dialect
 
 MODELS = {"primary": "first", "fallback": "other"}
 USAGES = {"primary": PRIMARY_USAGE, "fallback": FALLBACK_USAGE}
@@ -108,6 +109,9 @@ def _told(played: Played, expect: Expect) -> Iterator[str]:
     told = f"{got.finish} {got.error or ''}".lower()
     if expect.tells and not any(word in told for word in expect.tells):
         yield f"the reason is not passed on: {told[:200]!r}"
+    coded = {played.case.caller.dialect, played.case.wire} == {Dialect.CHAT}
+    if coded and expect.code and (got.error or {}).get("code") != expect.code:
+        yield f"the code is not passed on: {told[:200]!r}"
 
 
 def _time(played: Played, expect: Expect) -> Iterator[str]:

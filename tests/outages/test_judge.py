@@ -83,6 +83,16 @@ def test_time_counts() -> None:
     assert "60000 ms instead of" in "; ".join(wrong(played))
 
 
+def test_the_reason_must_be_passed_on() -> None:
+    played = good("content filter")
+    played.answers[0] = Got(400, error={"message": "no", "code": "other"})
+    played.primary, played.fallback = [seen(0)], []
+    first, second = wrong(played)
+    assert first.startswith("the reason is not passed on") and second.startswith("the code is not passed on")
+    played.answers[0] = Got(400, error={"message": "content management policy", "code": "content_filter"})
+    assert wrong(played) == []
+
+
 def minute(back_at_ms: int, tries: int) -> Played:
     outage: Outage = OUTAGES["down for a minute"]
     case = Case(outage, CHAT, True, Dialect.CHAT)
