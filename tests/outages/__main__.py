@@ -1,6 +1,7 @@
 """Law: the catalogue in real time, as a table: `python -m tests.outages [--quick]`; 1 when a row fails."""
 
 import asyncio
+import logging
 import sys
 
 from tests.outages.catalogue import FULL, QUICK
@@ -15,6 +16,7 @@ AT_ONCE = 40
 def main() -> int:
     """Play, print, judge."""
     pace = QUICK if "--quick" in sys.argv[1:] else FULL
+    logging.disable(logging.CRITICAL)  # the table is the report
     results = asyncio.run(play_all(cases(pace), pace, AT_ONCE))
     print("\n".join(rows(results)))
     print(summary(results))
