@@ -298,3 +298,12 @@ def test_logout_of_what_is_not_stored_tells_where_it_comes_from(home: Home, monk
     done = home("models", "auth", "logout", "groq:env", "--yes")
     assert done.code == 2 and "unset it there" in done.err
     assert home("models", "auth", "logout", "groq:nobody", "--yes").code == 2
+
+
+@pytest.mark.parametrize("name", ["openai:sk-proj-0123456789ABCDEF", "openai:a\x1b[2Jb", "openai:\u202eb"])
+def test_a_name_of_an_account_is_neither_a_key_nor_an_order_to_the_terminal(home: Home, name: str) -> None:
+    done = home(
+        "models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", name, stdin="sk-0123456789ab"
+    )
+    assert done.code == 2 and "name of an account" in done.err
+    assert "sk-" not in done.err and "\x1b" not in done.err

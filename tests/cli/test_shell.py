@@ -61,6 +61,30 @@ def test_an_error_nobody_expected_is_a_sentence_and_with_v_a_trace(home: Home, m
     assert "Traceback" in told.err and "sk-0123456789abcdef" not in plain.err + told.err
 
 
+TYPED = ("sk-proj-0123456789ABCDEF", "\x1b[31mred\x07", "\u202etxet", "m" * 50_000)
+
+
+@pytest.mark.parametrize("typed", TYPED, ids=["key", "escapes", "turned", "long"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "hi", "--model"),
+        ("run", "hi", "--image"),
+        ("models", "fallbacks", "remove"),
+        ("models", "auth", "clear-cooldown"),
+        ("models", "auth", "order", "get", "--provider"),
+        ("gateway", "--host"),
+        ("models", "--config"),
+        ("run", "hi", "--thinking"),
+    ],
+    ids=" ".join,
+)
+def test_an_error_repeats_nothing_dangerous_of_what_was_typed(home: Home, command: tuple[str, ...], typed: str) -> None:
+    done = home(*command, typed)
+    assert done.code == 2 and 0 < len(done.err) < 1000
+    assert not [sign for sign in ("sk-proj-0123", "\x1b", "\x07", "\u202e", "internal") if sign in done.err]
+
+
 def test_help_loads_nothing_heavy() -> None:
     heavy = (
         "asyncio",

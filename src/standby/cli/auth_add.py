@@ -139,11 +139,14 @@ def _named(config: Config, wanted: Wanted) -> tuple[str, str]:
     """Provider and id, checked. Raises Misconfigured."""
     from standby.cli.auth_order import known_provider
     from standby.errors import Misconfigured
+    from standby.redact import redact
 
     provider = known_provider(config, wanted.provider)
     name = (wanted.profile_id or "manual").strip()
     name = name if ":" in name else f"{provider}:{name}"
-    if not _ID.fullmatch(name) or name.startswith(_RESERVED):
+    if redact(name) != name:
+        raise Misconfigured("a name of an account must not look like a key: it is shown in status and logs")
+    if not (_ID.fullmatch(name) and name.isprintable()) or name.startswith(_RESERVED):
         raise Misconfigured(f"{name!r} is no name of an account: write {provider}:NAME, without blanks")
     if config.canonical(name.partition(":")[0]) != provider:
         raise Misconfigured(f"{name} would be an account of another provider than {provider}: write {provider}:NAME")
@@ -198,7 +201,13 @@ def _warn_unused(place: Place, credential: Credential) -> None:
             f"warning: {credential.provider} is called without a key; to have this one used, put auth: {{ order: "
             f'{{ {credential.provider}: ["{name}"] }} }} into {place.config.file}'
         )
+    listed = {p.id: p.listed for p in place.accounts.profiles().get(credential.provider, ())}
     order = place.accounts.orders().get(credential.provider)
+    if order is None and not listed.get(name, True):
+        say(
+            f"warning: auth.profiles of {place.config.file} names other accounts of {credential.provider}, so this one "
+            f"is not used: add it there, or run standby models auth order set --provider {credential.provider} {name}"
+        )
     if order is not None and name not in order:
         ids = " ".join((*order, name))
         say(

@@ -95,15 +95,16 @@ def _words(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.Abort | KeyboardInterrupt | asyncio.CancelledError):
         return "interrupted", INTERRUPTED
     if _is_ours(error):
-        return str(error), _exit_of(error)
+        return _clean(str(error)), _exit_of(error)
     return f"internal error: {type(error).__name__}: {_clean(str(error))}; -v shows where", FAILED
 
 
 def _clean(text: str) -> str:
-    """Whatever was typed may hold a key: it is not repeated."""
+    """No key, nothing that a terminal obeys, no line without end: none of it is repeated."""
+    from standby.cli.text import printable, shortened
     from standby.redact import redact
 
-    return redact(text)
+    return redact("\n".join(shortened(line) for line in printable(text).split("\n")))
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -123,8 +124,8 @@ def _exit_of(error: BaseException) -> int:
 
 
 def say(text: str) -> None:
-    """One line for the person, on stderr."""
-    click.echo(text, err=True)
+    """One line for the person, on stderr. What was typed may be part of it: a key, escape sequences, a megabyte."""
+    click.echo(_clean(text), err=True)
 
 
 def perform(main: Callable[[], Coroutine[Any, Any, T]]) -> T:

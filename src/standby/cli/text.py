@@ -11,6 +11,9 @@ import click
 from standby.core.summary import duration
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_TURNING = re.compile(r"[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_LONGEST = 600
+"""Characters of one line of an error or a notice."""
 STYLES: Mapping[str, str] = {
     "ok": "green",
     "yes": "green",
@@ -99,6 +102,13 @@ def colours(stream: Any = None) -> bool:
 def printable(text: str) -> str:
     """Without what a terminal would obey (escape sequences); line ends and tabs stay."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
+
+
+def shortened(text: str) -> str:
+    """One line for a message: signs that turn the writing around are left out, a long middle too (the end has the hint)."""
+    text = _TURNING.sub("", text)
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 def left(until_ms: int | None, now_ms: int) -> str:
