@@ -77,7 +77,14 @@ ROOMS: dict[str, Room] = {
     "cli": Room(house=APP | {"cli", "door"}),
 }
 # Module or package under standby/ -> its room, where the names differ. What is in no table is a helper.
-ALIASES = {"": "door", "__main__": "main", "catalog": "app", "conversation": "app", "fallback": "app"}
+ALIASES = {
+    "": "door",
+    "__main__": "main",
+    "catalog": "app",
+    "conversation": "app",
+    "fallback": "app",
+    "wiring": "app",
+}
 # Start-up time is part of the product: a command imports other doors inside the function that needs them.
 LAZY = {"cli": TOPS | {"testing"}}
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from standby.auth.accounts import Accounts, Source
+from standby.auth.accounts import Accounts
 from standby.catalog import AgentCatalog, endpoints_of
 from standby.clock import Clock, SystemClock
 from standby.collect import Collector
@@ -21,7 +21,6 @@ from standby.config.environment import read_environment
 from standby.config.watch import ConfigWatcher
 from standby.conversation import Conversation
 from standby.core.selection import Door
-from standby.core.values import ProfileSource
 from standby.engine import Engine
 from standby.errors import RequestRejected, StandbyError
 from standby.events import Delta, Event, Noticed, Sink, TurnEnded
@@ -34,6 +33,7 @@ from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.stores.sqlite_machine import SqliteMachineStore
 from standby.turns import Asked, Reply
 from standby.wires.common import Image, Message, Part, Request, Role, Text, ThinkingAsk
+from standby.wiring import accounts_of, apply_config
 
 log = logging.getLogger("standby")
 AGENT_NAMES = ("standby", "openclaw")
@@ -123,17 +123,10 @@ class Standby:
 
     def _configure(self, agent: Agent) -> None:
         agent.catalog.config = self.config
-        agent.accounts.outside = self._outside()
-        agent.accounts.configured_orders = self.config.orders
-        agent.accounts.stored_override = self.config.policy.stored_order_override
+        apply_config(agent.accounts, self.config)
         # A new engine, not a changed one: turns that run hold the old.
         agent.conversation.engine = replace(agent.conversation.engine, policy=self.config.policy)
         agent.conversation.takeover = self.config.gateway.takeover
-
-    def _outside(self) -> tuple[Source, ...]:
-        inline = (Source(c, ProfileSource.INLINE) for c in self.config.inline_credentials)
-        environment = (Source(c, ProfileSource.ENVIRONMENT) for c in self.config.environment_credentials)
-        return (*inline, *environment)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -177,13 +170,7 @@ class Standby:
     async def _open_agent(self, name: str) -> Agent:
         state = self.config.state_dir
         auth = await SqliteAuthStore.open(auth_file(state, name), shared_base=state / SHARED_BASE, clock=self.clock)
-        accounts = Accounts(
-            auth,
-            self.clock.now_ms,
-            self.config.canonical,
-            configured_orders=self.config.orders,
-            environment=self.environment,
-        )
+        accounts = accounts_of(self.config, auth, self.clock.now_ms, self.environment)
         recorder = Recorder(self.machine, name, self.keep_all_turns)
         catalog = AgentCatalog(self.config, accounts)
         engine = Engine(

@@ -255,3 +255,17 @@ def test_law_a_permutation_changes_nothing_and_blocked_ones_are_last(
     if explicit is None and pin is None:
         tiers = [list(ProfileKind).index(p.kind) for p, off in zip(ranked, blocked, strict=True) if not off]
         assert tiers == sorted(tiers)
+
+
+# --- auth.profiles as the base list -------------------------------------------------------------------------
+
+
+def test_who_is_not_in_auth_profiles_is_reached_by_a_pin_or_a_binding_alone() -> None:
+    left_out = replace(profile("b"), listed=False)
+    profiles = (profile("a"), left_out, profile("c"))
+    assert names(rank(profiles, {}, "m", NOW, POLICY_2026_9)) == ["a", "c"]
+    assert names(rank(profiles, {}, "m", NOW, POLICY_2026_9, pin=Pin("b"))) == ["a", "c"]
+    assert names(rank(profiles, {}, "m", NOW, POLICY_2026_9, pin=Pin("b", "user"))) == ["b", "a", "c"]
+    assert names(rank(profiles, {}, "m", NOW, POLICY_2026_9, bound="b")) == ["b", "a", "c"]
+    assert names(rank(profiles, {}, "m", NOW, POLICY_2026_9, order=("b",))) == ["b"]
+    assert ("b", "excluded_by_auth_profiles") in verdicts(profiles, {}, "m", NOW, POLICY_2026_9)

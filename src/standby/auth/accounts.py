@@ -20,6 +20,7 @@ HINTS: Mapping[str, str] = {
     "profile_missing": "no such credential is stored; see standby models auth list",
     "refresh_elsewhere": "it belongs to the machine-wide base and has expired: refresh it there, or import it with "
     "standby doctor --fix",
+    "mode_mismatch": "auth.profiles gives it another mode than the stored credential has: correct one of the two",
     "refresh_unsupported": f"its access token has expired and this version cannot refresh it; {SIGN_IN}",
 }
 """Code of a problem (REFERENCE 2.2) -> what to do."""
@@ -34,23 +35,32 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """One entry of `auth.profiles`: metadata and routing, never a secret."""
+
+    provider: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Known:
     snapshot: AuthSnapshot
     outside: Sequence[Source]
+    declared: Mapping[str, Declared]
     until_ms: int
     profiles: Mapping[str, tuple[AuthProfile, ...]]
     orders: Mapping[str, tuple[str, ...]]
     by_id: Mapping[str, Credential]
 
-    def fits(self, snapshot: AuthSnapshot, outside: Sequence[Source], now_ms: int) -> bool:
+    def fits(
+        self, snapshot: AuthSnapshot, outside: Sequence[Source], declared: Mapping[str, Declared], now_ms: int
+    ) -> bool:
         """No account has changed since, and no token has run out. Each use makes a new snapshot; it holds the same."""
         seen = self.snapshot
         same = seen is snapshot or (
-            seen.credentials is snapshot.credentials
-            and seen.order is snapshot.order
-            and seen.shared is snapshot.shared
+            seen.credentials is snapshot.credentials and seen.order is snapshot.order and seen.shared is snapshot.shared
         )
-        return same and self.outside is outside and now_ms < self.until_ms
+        return same and self.outside is outside and self.declared is declared and now_ms < self.until_ms
 
 
 @dataclass(slots=True)
@@ -63,6 +73,8 @@ class Accounts:
     """Provider id or alias -> canonical id."""
     outside: Sequence[Source] = ()
     configured_orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    declared: Mapping[str, Declared] = field(default_factory=dict)
+    """`auth.profiles`, by profile id."""
     stored_override: bool = True
     """2026.7 knows no stored order."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -104,7 +116,7 @@ class Accounts:
 
     def _look(self) -> _Known:
         snapshot, known = self.store.snapshot(), self._known
-        if known is not None and known.fits(snapshot, self.outside, self.now_ms()):
+        if known is not None and known.fits(snapshot, self.outside, self.declared, self.now_ms()):
             return known
         self._known = self._build(snapshot)
         return self._known
@@ -124,31 +136,62 @@ class Accounts:
                 continue
             by_id[credential.profile_id] = credential
             provider = self.canonical(credential.provider)
-            by_provider.setdefault(provider, []).append(_profile(source, provider, now))
+            mode = self._mode(credential.profile_id, source.source)
+            by_provider.setdefault(provider, []).append(_profile(source, provider, mode, now))
             if credential.expires_ms is not None and credential.expires_ms > now:
                 expiries.append(credential.expires_ms)
-        orders = {**self.configured_orders, **(snapshot.order if self.stored_override else {})}
+        profiles = {provider: self._based(provider, found) for provider, found in by_provider.items()}
         return _Known(
-            snapshot,
-            self.outside,
-            min(expiries),
-            {provider: tuple(profiles) for provider, profiles in by_provider.items()},
-            {self.canonical(provider): ids for provider, ids in orders.items()},
-            by_id,
+            snapshot, self.outside, self.declared, min(expiries), profiles, self._orders(snapshot, by_id), by_id
         )
 
+    def _mode(self, profile_id: str, source: ProfileSource) -> str | None:
+        """What `auth.profiles` says the stored credential is; nothing of what it does not name."""
+        declared = self.declared.get(profile_id)
+        return None if declared is None or source not in STORED else declared.mode
 
-def _profile(source: Source, provider: str, now_ms: int) -> AuthProfile:
+    def _based(self, provider: str, found: Sequence[AuthProfile]) -> tuple[AuthProfile, ...]:
+        """`auth.profiles` of a provider is its base list, where any of it is stored (SPEC 5.1, REFERENCE 2.3).
+
+        Keys of the environment and of the configuration are written in no list, and stay.
+        """
+        named = {name for name, entry in self.declared.items() if self.canonical(entry.provider) == provider}
+        if not any(profile.id in named and profile.source in STORED for profile in found):
+            return tuple(found)
+        return tuple(
+            profile if profile.id in named or profile.source not in STORED else replace(profile, listed=False)
+            for profile in found
+        )
+
+    def _orders(self, snapshot: AuthSnapshot, by_id: Mapping[str, Credential]) -> Mapping[str, tuple[str, ...]]:
+        """The configured order under the stored one; a stored one of which nothing is left counts as none."""
+        orders = {self.canonical(provider): ids for provider, ids in self.configured_orders.items()}
+        if self.stored_override:
+            stored = snapshot.order.items()
+            orders |= {self.canonical(name): ids for name, ids in stored if any(one in by_id for one in ids)}
+        return orders
+
+
+STORED = frozenset({ProfileSource.STORE, ProfileSource.SHARED})
+
+
+def _profile(source: Source, provider: str, mode: str | None, now_ms: int) -> AuthProfile:
     credential = source.credential
+    mismatch = None if mode is None or _agrees(mode, credential.kind) else "mode_mismatch"
     return AuthProfile(
         credential.profile_id,
         provider,
         credential.kind,
         credential.expires_ms,
         source.source,
-        problem_of(credential, now_ms),
+        problem_of(credential, now_ms) or mismatch,
         credential.account or credential.email,
     )
+
+
+def _agrees(mode: str, kind: ProfileKind) -> bool:
+    """An account declared as OAuth may be stored as a pasted token (REFERENCE 2.2)."""
+    return mode == kind or (mode == "oauth" and kind is ProfileKind.TOKEN)
 
 
 def problem_of(credential: Credential, now_ms: int) -> str | None:

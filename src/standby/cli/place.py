@@ -7,17 +7,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from standby.auth.accounts import Accounts, Source
+from standby.auth.accounts import Accounts
 from standby.cli.shell import Settings
 from standby.clock import Clock, SystemClock
 from standby.config import Config, load
 from standby.config.environment import read_environment
 from standby.core.chain import build_chain
 from standby.core.selection import Ask, Configured, select
-from standby.core.values import Candidate, ProfileSource, Selection, Session
+from standby.core.values import Candidate, Selection, Session
 from standby.errors import RequestRejected
 from standby.stores.base import AuthStore, MachineStore
 from standby.stores.places import MACHINE_FILE, SHARED_BASE, auth_file
+from standby.wiring import accounts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +73,12 @@ async def opened(settings: Settings, *, writes: bool = False) -> AsyncIterator[P
     try:
         machine = await _open_machine(config.state_dir / MACHINE_FILE, clock, writes=writes)
         try:
-            accounts = _accounts(config, auth, clock, environment)
+            accounts = accounts_of(config, auth, clock.now_ms, environment)
             yield Place(settings.agent, config, accounts, auth, machine, clock, environment)
         finally:
             await machine.close()
     finally:
         await auth.close()
-
-
-def _accounts(config: Config, auth: AuthStore, clock: Clock, environment: Mapping[str, str]) -> Accounts:
-    outside = (
-        *(Source(c, ProfileSource.INLINE) for c in config.inline_credentials),
-        *(Source(c, ProfileSource.ENVIRONMENT) for c in config.environment_credentials),
-    )
-    return Accounts(
-        auth,
-        clock.now_ms,
-        config.canonical,
-        outside=outside,
-        configured_orders=config.orders,
-        stored_override=config.policy.stored_order_override,
-        environment=environment,
-    )
 
 
 async def open_auth(state: Path, agent: str, clock: Clock, *, writes: bool) -> AuthStore:

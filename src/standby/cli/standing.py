@@ -137,7 +137,7 @@ def _state(
     if ends is not None and ends <= now_ms and profile.kind is not ProfileKind.API_KEY:
         return "expired", "expired (refreshable)" if refreshable else HINTS["expired"]
     if position is None:
-        return "excluded", "excluded_by_auth_order"
+        return "excluded", "excluded_by_auth_order" if profile.listed else "excluded_by_auth_profiles"
     if active:
         return active[0].kind, "; ".join(window_words(window) for window in active)
     if ends is not None and ends - now_ms <= EXPIRING_MS:

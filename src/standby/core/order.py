@@ -30,15 +30,15 @@ def rank(
 
     `order` is the explicit order (ids not in it are not tried, `()` means none), `bound` the credential that
     the configuration binds to the model. A user's pin comes first, then `bound`, then an automatic pin, each
-    while free. A user's pin and `bound` are tried even when the order leaves them out. With `user_pin` "lock"
-    a user's pin is all there is, if it belongs to these profiles at all.
+    while free. A user's pin and `bound` are tried even when the order, or `auth.profiles`, leaves them out. With
+    `user_pin` "lock" a user's pin is all there is, if it belongs to these profiles at all.
     """
     if pin is not None and pin.source == "user" and policy.user_pin == "lock":
         locked = [profile for profile in profiles if profile.id == pin.profile_id]
         if locked:
             return tuple(profile for profile in locked[:1] if profile.problem is None)
     if order is None:
-        free, cooling = _round_robin(profiles, view_health, model, now_ms, policy)
+        free, cooling = _round_robin(profiles, view_health, model, now_ms, policy, _unlisted(pin, bound))
     else:
         listed = _listed(profiles, order, pin, bound)
         free, cooling = _as_given(listed, view_health, model, now_ms)
@@ -60,8 +60,8 @@ def verdicts(
 ) -> tuple[tuple[str, str], ...]:
     """For each profile considered, in order of use, why it is or is not used now (SPEC 14): `(id, text)`.
 
-    Those that are not tried at all follow by id: `excluded_by_auth_order`, `locked_to_another_profile`,
-    `profile_missing` (named by the order alone) or their own problem.
+    Those that are not tried at all follow by id: `excluded_by_auth_order`, `excluded_by_auth_profiles`,
+    `locked_to_another_profile`, `profile_missing` (named by the order alone) or their own problem.
     """
     ranked = rank(profiles, view_health, model, now_ms, policy, order=order, pin=pin, bound=bound)
     found = [(p.id, _standing(view_health.get(p.id, HEALTHY), model, now_ms)) for p in ranked]
@@ -70,7 +70,7 @@ def verdicts(
     known = {profile.id: profile for profile in profiles}
     rest = sorted((known.keys() | set(order or ())) - {profile.id for profile in ranked})
     locked = pin is not None and pin.source == "user" and policy.user_pin == "lock" and pin.profile_id in known
-    return (*found, *((name, _exclusion(known.get(name), locked)) for name in rest))
+    return (*found, *((name, _exclusion(known.get(name), locked, order)) for name in rest))
 
 
 READY = "ready"
@@ -85,9 +85,10 @@ def _round_robin(
     model: str,
     now_ms: int,
     policy: Policy,
+    also: tuple[str, ...],
 ) -> tuple[list[AuthProfile], list[AuthProfile]]:
     """Free ones by kind, freshness, oldest use and id; blocked ones by expiry and id. Hot: one pass."""
-    usable = [profile for profile in profiles if profile.problem is None]
+    usable = [profile for profile in profiles if profile.problem is None and (profile.listed or profile.id in also)]
     if len(usable) < 2:
         return usable, []
     keys: list[int] = []
@@ -153,11 +154,16 @@ def _listed(
     """The profiles that the order names, each once, with a user's pin and a bound credential before them."""
     known = {profile.id: profile for profile in profiles if profile.problem is None}
     names = dict.fromkeys(order)
-    pinned = (pin.profile_id,) if pin is not None and pin.source == "user" else ()
-    extra = pinned if bound is None else (*pinned, bound)
+    extra = _unlisted(pin, bound)
     if extra:
         names = dict.fromkeys((*(name for name in extra if name not in names), *order))
     return [known[name] for name in names if name in known]
+
+
+def _unlisted(pin: Pin | None, bound: str | None) -> tuple[str, ...]:
+    """Who is tried although no list names it."""
+    pinned = (pin.profile_id,) if pin is not None and pin.source == "user" else ()
+    return pinned if bound is None else (*pinned, bound)
 
 
 def _preferred(pin: Pin | None, bound: str | None) -> list[str]:
@@ -195,12 +201,14 @@ def _merit(name: str, order: tuple[str, ...] | None, pin: Pin | None, bound: str
     return "round robin" if order is None else "explicit order"
 
 
-def _exclusion(profile: AuthProfile | None, locked: bool) -> str:
+def _exclusion(profile: AuthProfile | None, locked: bool, order: tuple[str, ...] | None) -> str:
     if profile is None:
         return "profile_missing"
     if profile.problem is not None:
         return profile.problem
-    return "locked_to_another_profile" if locked else "excluded_by_auth_order"
+    if locked:
+        return "locked_to_another_profile"
+    return "excluded_by_auth_profiles" if order is None else "excluded_by_auth_order"
 
 
 def _utc(time_ms: int) -> str:

@@ -24,9 +24,7 @@ class ModelRef:
         """Split at the first slash. Raises ValueError when either side is empty."""
         provider, slash, model = text.strip().partition("/")
         if not (slash and provider.strip() and model.strip()):
-            raise ValueError(
-                f"{text!r} is not a model reference: write provider/model, such as openai/gpt-5.6"
-            )
+            raise ValueError(f"{text!r} is not a model reference: write provider/model, such as openai/gpt-5.6")
         return cls(provider.strip().lower(), model.strip())
 
     def __str__(self) -> str:
@@ -65,6 +63,8 @@ class AuthProfile:
     """Why it is not eligible (REFERENCE 2.2: missing_credential, expired, unresolved_ref, ...); None when it is."""
     account: str | None = None
     """Identity of the account behind it: refreshes are single-flight per (provider, account)."""
+    listed: bool = True
+    """False: `auth.profiles` names others of its provider. Only a user's pin or a model's binding reaches it (SPEC 5.1)."""
 
 
 @dataclass(frozen=True, slots=True)
