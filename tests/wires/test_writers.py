@@ -180,6 +180,17 @@ def test_a_takeover_does_not_begin_again(dialect: Dialect) -> None:
     assert (said["text"], said["ended"]) == ("ab", 1)
 
 
+def test_after_a_takeover_the_last_event_of_messages_names_who_went_on() -> None:
+    begun: list[Chunk] = [Started("i", "one"), TextDelta("a")]
+    ended: list[Chunk] = [TextDelta("b"), Finished(FinishReason.STOP), Ended()]
+    stream = written(Dialect.MESSAGES, [*begun, Started("j", "two"), *ended])
+    assert [body.get("model") for body in bodies(stream) if body["type"] == "message_delta"] == ["two"]
+    for event in bodies(stream):
+        EVENTS.validate_python(event)
+    alone = written(Dialect.MESSAGES, [*begun, Started("j", "one"), *ended])
+    assert b'"model":"one"' in alone and "model" not in bodies(alone)[-2]
+
+
 @pytest.mark.parametrize("dialect", [Dialect.CHAT, Dialect.MESSAGES])
 def test_an_error_ends_the_stream_without_a_terminator(dialect: Dialect) -> None:
     wire = PROTOCOLS[dialect]
