@@ -5,7 +5,7 @@ from dataclasses import replace
 from standby.core.classify import classify
 from standby.core.reasons import FailureReason
 from standby.core.summary import dominant, sentence, status_hint
-from standby.core.tally import losses
+from standby.core.tally import losses, turned_down
 from standby.core.values import (
     Attempt,
     Call,
@@ -92,7 +92,9 @@ def _error(turn: Turn, step: Finish | GiveUp | HandBack | Hold, now_ms: int) -> 
 
 
 def _last_failed(turn: Turn) -> Attempt | None:
-    return next((a for a in reversed(turn.attempts) if isinstance(a.outcome, Failed | Refused)), None)
+    """A continuation that was turned down is not what the turn failed of."""
+    failed = [a for a in reversed(turn.attempts) if isinstance(a.outcome, Failed | Refused)]
+    return next((a for a in failed if not turned_down(a)), failed[0] if failed else None)
 
 
 def broken(turn: Turn, error: BaseException) -> TurnEnded:

@@ -21,6 +21,7 @@ from standby.core.recovery import Retry, plan_retry
 from standby.core.repair import REPAIRED, repair_for
 from standby.core.stream import Replay, replay
 from standby.core.summary import dominant
+from standby.core.tally import turned_down
 from standby.core.values import (
     Answered,
     Attempt,
@@ -321,7 +322,7 @@ def _next_or_end(turn: Turn, view: View, policy: Policy, failure: Failure) -> St
         # Only a larger declared window may be tried; the others are passed over with that reason.
         on = any(not overflowed(turn, candidate) for candidate in later)
     else:
-        on = failure.fallback
+        on = failure.fallback or turned_down(turn.attempts[-1])
     step = _advance(turn, view, policy) if on or replay(turn) not in REPLAYABLE else None
     if step is None or (isinstance(step, GiveUp) and failure.reason is FailureReason.UNCLASSIFIED):
         # What nobody recognised, and what no other model would do better, is told as it was (SPEC 6.1, 9.1).

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from standby.core.reasons import TRAITS, FailureReason
-from standby.core.tally import Loss, by_model, heaviest, losses
+from standby.core.tally import Loss, by_model, heaviest, losses, telling
 from standby.core.values import Attempt, Candidate, ModelRef
 
 R = FailureReason
@@ -47,6 +47,7 @@ WORDINGS: Mapping[FailureReason, Wording] = {
     R.NONE: Wording(_ANSWERLESS, again=True),
 }
 
+_CARRYING_ON = Wording("could not carry the started answer on")
 _BUSY = {R.RATE_LIMIT, R.OVERLOADED}
 _BUSY_WORDING = Wording("{is_} rate limited or overloaded for now", again=True)
 _ONE = {"is_": "is", "know": "knows"}
@@ -58,7 +59,7 @@ _UNITS = ((2 * _DAY, _DAY, "days"), (2 * _HOUR, _HOUR, "hours"), (_MINUTE, _MINU
 
 def dominant(attempts: Sequence[Attempt]) -> FailureReason:
     """The reason that stands for the whole turn; UNKNOWN when nothing was lost."""
-    return heaviest(loss.reason for loss in losses(attempts))
+    return heaviest(loss.reason for loss in telling(losses(attempts)))
 
 
 def sentence(attempts: Sequence[Attempt], chain: Sequence[Candidate], retry_at_ms: int | None, now_ms: int) -> str:
@@ -70,21 +71,27 @@ def sentence(attempts: Sequence[Attempt], chain: Sequence[Candidate], retry_at_m
     last = by_model(losses(attempts))
     if not last:
         return "no model could be called" + _tail("", True, retry_at_ms, now_ms)
-    why = heaviest(loss.reason for loss in last.values())
-    together = _wording({loss.reason for loss in last.values()})
+    why = heaviest(loss.reason for loss in telling(tuple(last.values())))
+    together = _together(last.values())
     said = _subject(last, chain, together) if together else _apart(last)
     advice = (together or WORDINGS[why]).advice
-    again = any(WORDINGS[loss.reason].again for loss in last.values())
+    again = any(_worded(loss).again for loss in last.values())
     tail = _tail(advice, again, retry_at_ms, now_ms)
-    status = _provider_status(last.values(), why)
+    status = _provider_status(telling(tuple(last.values())), why)
     return said + tail + (f" (HTTP {status})" if status else "")
 
 
-def _wording(reasons: set[FailureReason]) -> Wording | None:
+def _worded(loss: Loss) -> Wording:
+    return _CARRYING_ON if loss.carrying_on else WORDINGS[loss.reason]
+
+
+def _together(lost: Iterable[Loss]) -> Wording | None:
     """The one wording that is true of every model, or None."""
-    if len(reasons) == 1:
-        return WORDINGS[next(iter(reasons))]
-    return _BUSY_WORDING if reasons <= _BUSY else None
+    found = list(lost)
+    wordings = {_worded(loss) for loss in found}
+    if len(wordings) == 1:
+        return wordings.pop()
+    return _BUSY_WORDING if {loss.reason for loss in found} <= _BUSY else None
 
 
 def _subject(last: Mapping[ModelRef, Loss], chain: Sequence[Candidate], wording: Wording) -> str:
@@ -98,7 +105,7 @@ def _subject(last: Mapping[ModelRef, Loss], chain: Sequence[Candidate], wording:
 
 def _apart(last: Mapping[ModelRef, Loss]) -> str:
     """Each model with its own reason, the first few."""
-    parts = [f"{ref} {WORDINGS[loss.reason].said.format(**_ONE)}" for ref, loss in last.items()]
+    parts = [f"{ref} {_worded(loss).said.format(**_ONE)}" for ref, loss in last.items()]
     more = len(parts) - SHOWN_MODELS
     return "no model answered: " + "; ".join(parts[:SHOWN_MODELS]) + (f"; and {more} more" if more > 0 else "")
 
@@ -128,6 +135,6 @@ def _provider_status(lost: Iterable[Loss], reason: FailureReason) -> int | None:
 
 def status_hint(attempts: Sequence[Attempt]) -> int:
     """The HTTP status a door should answer with: the provider's own, else the reason's, else 502."""
-    lost = losses(attempts)
+    lost = telling(losses(attempts))
     reason = heaviest(loss.reason for loss in lost)
     return _provider_status(lost, reason) or TRAITS[reason].http_status or 502

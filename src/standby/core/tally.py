@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from standby.core.reasons import TRAITS, FailureReason
-from standby.core.values import Attempt, Call, Cancelled, Failed, Failure, ModelRef, Refresh, Refused, Skip
+from standby.core.values import Attempt, Call, Cancelled, Failed, Failure, Mode, ModelRef, Refresh, Refused, Skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,8 @@ class Loss:
     reason: FailureReason
     failure: Failure | None = None
     """None for a skip: nothing was asked."""
+    carrying_on: bool = False
+    """Only the way in which a started answer was to be carried on was turned down: nothing is said of the request."""
 
 
 def losses(attempts: Sequence[Attempt]) -> tuple[Loss, ...]:
@@ -30,8 +32,21 @@ def _loss(attempt: Attempt) -> Loss | None:
     if not isinstance(step, Call | Refresh):
         return None
     if isinstance(outcome, Failed | Refused):
-        return Loss(step.candidate.ref, outcome.failure.reason, outcome.failure)
+        return Loss(step.candidate.ref, outcome.failure.reason, outcome.failure, turned_down(attempt))
     return Loss(step.candidate.ref, FailureReason.ABORTED) if isinstance(outcome, Cancelled) else None
+
+
+def turned_down(attempt: Attempt) -> bool:
+    """Was a continuation of our own making refused as malformed? The caller's request had another shape."""
+    step, outcome = attempt.step, attempt.outcome
+    if not isinstance(step, Call) or not isinstance(outcome, Failed):
+        return False
+    return step.mode is not Mode.FRESH and outcome.failure.reason is FailureReason.FORMAT
+
+
+def telling(lost: Sequence[Loss]) -> Sequence[Loss]:
+    """Those that can stand for the turn: a continuation that was turned down must not hide why it was needed."""
+    return tuple(loss for loss in lost if not loss.carrying_on) or lost
 
 
 def heaviest(reasons: Iterable[FailureReason]) -> FailureReason:
