@@ -13,6 +13,7 @@ from standby.core.classify import classify
 from standby.core.reasons import FailureReason
 from standby.core.values import Call, Candidate, ModelRef, Phase, ProfileKind, Repair
 from standby.errors import Misconfigured
+from standby.providers import wire_provider
 from standby.providers.base import CallFailed, ProviderCall
 from standby.providers.endpoint import call_url
 from standby.providers.pool import ProviderPool
@@ -276,16 +277,21 @@ async def test_a_tool_call_arrives_whole(dialect: Dialect) -> None:
     assert json.loads(told) == {"city": "Utrecht", "days": 3}
 
 
-@pytest.mark.parametrize(("dialect", "whole"), [(CHAT, True), (MESSAGES, False)])
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("own", [True, False])
-async def test_only_a_protocol_that_can_do_without_its_terminator_does(
-    dialect: Dialect, whole: bool, own: bool
+@pytest.mark.parametrize("open_ms", [0, None], ids=["closed", "kept open"])
+async def test_a_finished_answer_does_without_its_terminator(
+    dialect: Dialect, own: bool, open_ms: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Reason and usage have come; a connection that is kept open is not waited for."""
+    monkeypatch.setattr(wire_provider, "GOODBYE_MS", 50)
     async with FaultServer() as server:
-        server.script(KEY, f.NoDone())
+        server.script(KEY, f.NoDone(open_ms=open_ms))
         result = await once(server, call(dialect, stream=True, passthrough=own), dialect)
+        await server.quiet()
+        assert [seen.client_left for seen in server.requests] == [open_ms is None]
     assert result.text == words(60)
-    assert result.answered == whole and (result.signal is None) == whole
+    assert result.answered and result.signal is None
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
