@@ -33,7 +33,7 @@ from standby.stores.sqlite_auth import SqliteAuthStore
 from standby.stores.sqlite_machine import SqliteMachineStore
 from standby.turns import Asked, Reply
 from standby.wires.common import Image, Message, Part, Request, Role, Text, ThinkingAsk
-from standby.wiring import accounts_of, apply_config
+from standby.wiring import accounts_of, apply_config, face_leftovers
 
 log = logging.getLogger("standby")
 AGENT_NAMES = ("standby", "openclaw")
@@ -170,6 +170,11 @@ class Standby:
     async def _open_agent(self, name: str) -> Agent:
         state = self.config.state_dir
         auth = await SqliteAuthStore.open(auth_file(state, name), shared_base=state / SHARED_BASE, clock=self.clock)
+        try:
+            await face_leftovers(self.config, name, auth)
+        except BaseException:
+            await auth.close()
+            raise
         accounts = accounts_of(self.config, auth, self.clock.now_ms, self.environment)
         recorder = Recorder(self.machine, name, self.keep_all_turns)
         catalog = AgentCatalog(self.config, accounts)
