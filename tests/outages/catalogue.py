@@ -47,13 +47,13 @@ class Pace:
     idle_within: int
     moves_clock: bool
     """Where the time between two requests is not waited for."""
-    slack: int = 1_500
+    slack: int = 4_000
     """Of a machine that has other things to do."""
 
 
 FULL = Pace(
     silence=120_000, silent_limits={}, silent_within=90_000, late=20_000, late_limit=10_000, late_within=15_000,
-    stall=30_000, idle=5_000, idle_within=8_000, moves_clock=False,
+    stall=30_000, idle=5_000, idle_within=5_000, moves_clock=False,
 )  # fmt: skip
 QUICK = Pace(
     silence=None, silent_limits={"firstTokenMs": 400}, silent_within=400, late=20_000, late_limit=400,
