@@ -3,7 +3,7 @@
 import pytest
 
 from standby.core.policy import POLICY_2026_7, POLICY_2026_9
-from standby.core.skips import live_skips, skip_key, skip_ttl_ms
+from standby.core.skips import skip_key, skip_ttl_ms
 from standby.core.values import Candidate, ModelRef
 
 FALLBACK = Candidate(ModelRef("b", "m2"))
@@ -33,8 +33,3 @@ def test_the_account_belongs_to_the_mark() -> None:
     assert skip_key(FALLBACK, "b:one", POLICY_2026_9) == ("b", "m2", "b:one")
     assert skip_key(FALLBACK, None, POLICY_2026_9) == ("b", "m2", "")
     assert skip_key(FALLBACK, "b:one", POLICY_2026_7) == ("b", "m2", "")
-
-
-def test_marks_end() -> None:
-    marks = {("b", "m2", ""): 100, ("c", "m3", ""): 101}
-    assert live_skips(marks, 100) == {("c", "m3", "")}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from standby.config.keys import check_key
+from standby.core import skips
 from standby.core.values import ProfileKind
 from standby.credentials import Credential, Secret
 from standby.errors import Misconfigured
@@ -15,7 +16,6 @@ SKIP_TTL = "OPENCLAW_FALLBACK_SKIP_TTL_MS"
 SDK_WAIT = "OPENCLAW_SDK_RETRY_MAX_WAIT_SECONDS"
 GATEWAY_TOKEN = "OPENCLAW_GATEWAY_TOKEN"
 
-SKIP_TTL_RANGE_MS = (1_000, 600_000)
 SDK_WAIT_DEFAULT_MS = 60_000
 _LIFTED = frozenset({"0", "false", "off", "none", "disabled"})
 
@@ -37,11 +37,7 @@ def state_directory(given: Path | str | None, env: Mapping[str, str]) -> Path:
 
 def skip_ttl_ms(env: Mapping[str, str]) -> int:
     """Life of a skip entry, ms; 0 = off: unset, 0, or no whole number (SPEC 9.3)."""
-    text = env.get(SKIP_TTL, "").strip()
-    if not (text.isascii() and text.isdigit()) or not int(text[:12]):
-        return 0
-    low, high = SKIP_TTL_RANGE_MS
-    return min(max(int(text[:12]), low), high)
+    return skips.skip_ttl_ms(env.get(SKIP_TTL))
 
 
 def sdk_retry_cap_ms(env: Mapping[str, str]) -> int | None:

@@ -1,7 +1,5 @@
 """Law: the skip cache is off unless asked for, bounded in time, and knows its accounts apart (SPEC 9.3)."""
 
-from collections.abc import Mapping
-
 from standby.core.policy import MINUTE, SECOND, Policy
 from standby.core.values import Candidate
 
@@ -22,8 +20,3 @@ def skip_key(candidate: Candidate, profile_id: str | None, policy: Policy) -> Sk
     """What a mark stands for. With the profile in it, another account does not inherit the mark."""
     profile = profile_id or "" if policy.skip_key_includes_profile else ""
     return candidate.ref.provider, candidate.ref.model, profile
-
-
-def live_skips(until_ms: Mapping[SkipKey, int], now_ms: int) -> frozenset[SkipKey]:
-    """The marks of one session that still hold."""
-    return frozenset(key for key, until in until_ms.items() if now_ms < until)

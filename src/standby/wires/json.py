@@ -39,14 +39,6 @@ def decode(data: bytes) -> Any:
         return _tolerant(data)
 
 
-def decode_object(data: bytes) -> dict[str, Any]:
-    """A JSON object. Raises BadJson."""
-    value = decode(data)
-    if not isinstance(value, dict):
-        raise BadJson(f"a JSON object is needed, not {type(value).__name__}")
-    return value
-
-
 def decode_as(data: bytes, decoder: "msgspec.json.Decoder[T]") -> T | None:
     """Typed decoding; None when the JSON is well formed but of another shape. Raises BadJson."""
     try:
