@@ -178,7 +178,7 @@ class _Run:
         return View(
             now,
             engine.credentials.profiles(),
-            engine.auth.snapshot().health,
+            engine.memory.in_use(engine.auth.snapshot().health, now),
             engine.credentials.orders(),
             engine.machine.routes(),
             engine.memory.skips(self.turn.session_key, now),
@@ -264,6 +264,7 @@ class _Run:
         if step.lease is not None and lease is None:
             yield self._record(step, LeaseDenied(), started)
             return
+        self.engine.memory.began(step.profile_id)
         try:
             await self.books.probing(self.turn, step)
             async with aclosing(self._converse(step)) as events:
@@ -273,6 +274,7 @@ class _Run:
             self._record(step, Cancelled(), started)
             raise
         finally:
+            self.engine.memory.ended(step.profile_id)
             if lease is not None:
                 await asyncio.shield(self._release(lease))
         recorded = self._record(step, self.outcome, started)

@@ -1,6 +1,9 @@
 """Law: what one process remembers between turns and never writes: probe throttle and skip cache (SPEC 9.2, 9.3)."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from standby.core.values import HEALTHY, ProfileHealth
 
 SkipKey = tuple[str, str, str]
 
@@ -11,6 +14,8 @@ class RunMemory:
 
     skip_ttl_ms: int = 0
     probes: dict[str, int] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)
+    """Profile id -> its calls that have not ended."""
     _skips: dict[tuple[str, SkipKey], int] = field(default_factory=dict)
 
     def skips(self, session: str | None, now_ms: int) -> frozenset[SkipKey]:
@@ -29,3 +34,20 @@ class RunMemory:
     def probed(self, provider: str, now_ms: int) -> None:
         """A primary probe of this provider was let through."""
         self.probes[provider] = now_ms
+
+    def began(self, profile_id: str | None) -> None:
+        """A call of this profile begins."""
+        if profile_id is not None:
+            self.running[profile_id] = self.running.get(profile_id, 0) + 1
+
+    def ended(self, profile_id: str | None) -> None:
+        """It is over, whatever came of it."""
+        if profile_id is not None and (left := self.running.pop(profile_id, 0) - 1) > 0:
+            self.running[profile_id] = left
+
+    def in_use(self, health: Mapping[str, ProfileHealth], now_ms: int) -> Mapping[str, ProfileHealth]:
+        """Health in which a call that runs is a use already, so that parallel starts spread (SPEC 5.1). Never stored."""
+        if not self.running:
+            return health
+        busy = {name: replace(health.get(name, HEALTHY), last_used=now_ms + n) for name, n in self.running.items()}
+        return {**health, **busy}
