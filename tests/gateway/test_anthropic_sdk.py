@@ -96,6 +96,15 @@ async def test_an_overflow_keeps_the_original_text(tmp_path: Path) -> None:
         assert words in error.message
 
 
+async def test_the_providers_own_words_hold_no_key_not_even_another_ones(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        words = "unknown field; sent with Authorization: Bearer other-account-key-77 and gamma-key-1"
+        h.upstream.script("three", Status(400, words, "invalid_request_error"))
+        told = str((await _fails(h)).response.json())
+        assert "unknown field" in told
+        assert "other-account-key-77" not in told and "gamma-key-1" not in told
+
+
 async def test_a_messages_answer_for_a_chat_caller(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("three", Answer(text="from the third", usage=(5, 3)))

@@ -145,9 +145,11 @@ BAD: list[tuple[dict[str, Any], dict[str, str], str]] = [
     ({"fallbacks": [1]}, {}, "fallbacks"),
     ({"models": ["x"] * 33}, {}, "models"),
     ({"fallbacks": ["no-such-model"]}, {}, "model"),
+    ({"model": "a/" + "b" * 500_000}, {}, "model"),
     ({}, {"x_standby_deadline_ms": "soon"}, "x-standby-deadline-ms"),
     ({}, {"x_standby_deadline_ms": "0"}, "x-standby-deadline-ms"),
     ({}, {"x_standby_max_retries": "-1"}, "x-standby-max-retries"),
+    ({}, {"x_standby_max_retries": "9" * 5000}, "x-standby-max-retries"),
     ({}, {"x_openclaw_session_key": "k" * 300}, "x-openclaw-session-key"),
     ({}, {"x_openclaw_agent_id": "../../etc"}, "agent"),
     ({}, {"x_openclaw_agent_id": "nobody"}, "agent"),
@@ -164,6 +166,7 @@ async def test_what_cannot_be_understood_is_named(
         answer = await h.post("/v1/chat/completions", {**chat(), **body}, **headers)
         assert answer.status in {400, 404}
         assert answer.json["error"]["param"].startswith(param)
+        assert len(answer.data) < 2000
         assert h.asked() == []
         assert [path.name for path in (tmp_path / "agents").iterdir()] == ["main"]
 

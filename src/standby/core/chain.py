@@ -5,6 +5,9 @@ from dataclasses import replace
 
 from standby.core.values import Candidate, ModelRef, Needs, Origin, Selection
 
+SHOWN = 100
+"""Characters of an unknown name that an error repeats."""
+
 # --- building -----------------------------------------------------------------------------------------------
 
 
@@ -141,9 +144,10 @@ def _by_model(
         return having[0]
     if having:
         raise ValueError(f"{name!r} is ambiguous: write one of {', '.join(map(str, having))}")
+    shown = repr(name if len(name) <= SHOWN else f"{name[:SHOWN]}…")
     near = nearest(name, [*aliases, *map(str, known), *_respelt(name, providers)])
     advice = f"did you mean {' or '.join(near)}?" if near else "write provider/model, or an alias of the configuration"
-    raise ValueError(f"{name!r} names no configured model: {advice}" if name else f"the model name is empty: {advice}")
+    raise ValueError(f"{shown} names no configured model: {advice}" if name else f"the model name is empty: {advice}")
 
 
 def _respelt(name: str, providers: Collection[str]) -> Iterator[str]:

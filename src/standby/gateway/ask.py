@@ -15,6 +15,7 @@ from standby.wires.common import Request
 
 MAX_DEADLINE_MS = 24 * 3_600_000
 MAX_LISTED = 32
+MAX_DIGITS = 18
 BETA = re.compile(r"[A-Za-z0-9._-]{1,80}")
 TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -80,7 +81,8 @@ def _number(exchange: Exchange, name: bytes, low: int, high: int) -> int | None:
     text = exchange.header(name)
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+    # Its length first: Python refuses to read a number of thousands of digits.
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and low <= int(text) <= high):
         raise RequestRejected(
             f"the header {name.decode()} must be a whole number from {low} to {high}", param=name.decode()
         )

@@ -8,6 +8,7 @@ from standby.core.values import Attempt, Call, Failed, Refused, Skip
 from standby.errors import FailoverError, RequestRejected, StandbyError
 from standby.gateway.http import Header, header
 from standby.gateway.labels import redacted
+from standby.redact import redact
 from standby.wires.protocols import WireProtocol
 
 log = logging.getLogger("standby.gateway")
@@ -57,7 +58,8 @@ def _message(error: FailoverError) -> str:
     if error.reason in ITS_OWN_WORDS:
         failed = [a.outcome.failure for a in error.attempts if isinstance(a.outcome, Failed | Refused)]
         if failed and failed[-1].signal.message:
-            return failed[-1].signal.message
+            # The key that was sent is masked already; a cut or another account's key is known by its looks alone.
+            return redact(failed[-1].signal.message)
     return str(error)
 
 
