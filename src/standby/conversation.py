@@ -296,12 +296,16 @@ class _Told:
             said = Message(Role.ASSISTANT, self.collector.response().parts)
             await self._stored(transcript.append, (said,), model=str(event.candidate.ref))
         elif event.outcome != "cancelled":
-            await self._stored(transcript.failed, str(event.error or event.outcome))
+            await self._stored(transcript.failed, str(event.error or event.outcome), partial=self._read())
 
     async def broke(self, error: Exception, transcript: Transcript | None) -> None:
         """A fault of our own broke the turn off: it leaves the one error entry too (R1.1)."""
         if transcript is not None and not self.ended:
-            await self._stored(transcript.failed, f"internal error: {type(error).__name__}")
+            await self._stored(transcript.failed, f"internal error: {type(error).__name__}", partial=self._read())
+
+    def _read(self) -> str:
+        """What the person has read of the answer."""
+        return self.collector.response().text
 
     async def _stored(self, write: Callable[..., None], what: object, **more: str) -> None:
         now = self.home.clock.now_ms()

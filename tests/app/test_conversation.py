@@ -100,6 +100,22 @@ async def test_a_failed_turn_leaves_one_entry_that_no_model_sees(tmp_path: Path)
         assert said(upstream) == [("user", "question"), ("user", "again")]
 
 
+async def test_what_was_read_of_a_failed_answer_is_kept_with_its_entry_and_sent_to_no_model(tmp_path: Path) -> None:
+    async with home(tmp_path) as (sb, upstream):
+        upstream.script("one", *[Cut(after=3, answer=Answer(text="one two three four five six"))] * 4, then=Answer())
+        events = [event async for event in sb.stream("question", session="main", model=ALPHA, max_retries=0)]
+        ended = events[-1]
+        assert isinstance(ended, TurnEnded) and ended.outcome == "failed"
+        (user, failed) = lines(tmp_path)
+        assert (user["role"], "role" in failed) == ("user", False)
+        assert failed["partial"] and "one two three four five six".startswith(failed["partial"])
+        for key in sb.machine.routes():
+            await sb.machine.update_route(key, lambda _: CLOSED)
+        upstream.script("one", then=Answer(text="well again"))
+        await sb.run("again", session="main")
+        assert failed["partial"] not in json.dumps(upstream.requests[-1].body)
+
+
 async def test_a_single_failure_raises_its_own_error(tmp_path: Path) -> None:
     async with home(tmp_path) as (sb, upstream):
         upstream.script("two", Status(400, "Unknown parameter: 'foo'.", "invalid_request_error"))

@@ -48,9 +48,13 @@ class Transcript:
         stamp = {"at": at_ms, "turn": turn, "model": model}
         self._write([{**dump_message(message), **stamp} for message in messages])
 
-    def failed(self, why: str, *, at_ms: int, turn: str) -> None:
-        """The one entry that a failed turn leaves: shown to people, never sent to a model (R1.1)."""
-        self._write([{"error": why, "at": at_ms, "turn": turn}])
+    def failed(self, why: str, *, at_ms: int, turn: str, partial: str = "") -> None:
+        """The one entry that a failed turn leaves: shown to people, never sent to a model (R1.1).
+
+        `partial`: what the person had read of the answer by then; it stays with the entry (SPEC 11).
+        """
+        kept = {"partial": partial} if partial else {}
+        self._write([{"error": why, **kept, "at": at_ms, "turn": turn}])
 
     def _write(self, entries: Sequence[Mapping[str, Any]]) -> None:
         data = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
