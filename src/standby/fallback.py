@@ -4,7 +4,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from uuid import uuid4
 
 from standby.auth.given import GivenKeys, Keys
@@ -84,8 +84,10 @@ async def run_with_model_fallback(
     candidate is asked. `deadline_ms` and `attempt_timeout_ms` are limits in ms for the run and for one call.
 
     Raises FallbackSummaryError when several attempts failed, FailoverError when the only one did (its cause is the
-    original exception), RequestRejected for an empty or malformed list. Cancellation passes through and marks nobody.
+    original exception), RequestRejected for an empty or malformed list, or an attempt that cannot be called so. Cancellation passes through and marks nobody.
     """
+    if not callable(attempt) or inspect.isasyncgenfunction(attempt):
+        raise RequestRejected("attempt must be an async function that returns the answer", param="attempt")
     clock, state = clock or SystemClock(), state or FallbackState()
     keys = GivenKeys.of((ref.provider for ref in _refs(models)), credentials, read_environment())
     provider = _Callable(attempt, accept, clock, attempt_timeout_ms or policy.timeouts.total_ms)
@@ -143,6 +145,9 @@ def _turn(
 def _refs(models: Sequence[str | ModelRef]) -> list[ModelRef]:
     if isinstance(models, str) or not models:
         raise RequestRejected("give a list of models to try, such as ['anthropic/claude-opus-4-8', 'openai/gpt-5.6']")
+    for model in models:
+        if not isinstance(model, str | ModelRef):
+            raise RequestRejected(f"a model is named by text, not by {type(model).__name__}", param="models")
     try:
         return [model if isinstance(model, ModelRef) else ModelRef.parse(model) for model in models]
     except ValueError as error:
@@ -186,9 +191,10 @@ class _Callable(Generic[T]):
         yield Whole(Response("", candidate.ref.model, (), FinishReason.STOP))
 
     async def _ask(self, candidate: Candidate, credential: Credential | None) -> T:
-        if _takes_one(self.attempt):
-            return await self.attempt(candidate)
-        return await self.attempt(candidate, credential)
+        given = (candidate,) if _takes_one(self.attempt) else (candidate, credential)
+        found = self.attempt(*given)
+        # A plain function has its answer by now: asking the next model as well would send the request twice.
+        return await found if inspect.isawaitable(found) else cast(T, found)
 
     def _failed(self, error: BaseException, candidate: Candidate, *, aborted: bool = True) -> CallFailed:
         self.last_error = error

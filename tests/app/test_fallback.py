@@ -222,3 +222,24 @@ async def test_a_list_that_is_none(models: Any) -> None:
 
     with pytest.raises(RequestRejected):
         await run_with_model_fallback(models, ask, credentials={})
+
+
+async def test_a_plain_functions_answer_is_the_answer_and_nobody_else_is_asked() -> None:
+    asked: list[str] = []
+
+    def plain(candidate: Candidate) -> str:
+        asked.append(str(candidate))
+        return "done"
+
+    result = await run_with_model_fallback([A, B], attempt=plain)  # type: ignore[arg-type, var-annotated]
+    assert (result.result, asked) == ("done", [A])
+
+
+async def streaming(candidate: Candidate) -> Any:
+    yield "a piece"
+
+
+@pytest.mark.parametrize(("models", "attempt"), [([A], streaming), ([A], 5), ([None], print), ([A, 7], print)])
+async def test_what_cannot_be_called_is_told_before_anything_is_asked(models: Any, attempt: Any) -> None:
+    with pytest.raises(RequestRejected, match=r"async function|named by text"):
+        await run_with_model_fallback(models, attempt=attempt)
