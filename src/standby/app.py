@@ -191,11 +191,29 @@ class Standby:
     # --- asking ------------------------------------------------------------------------------------------------------
 
     async def converse(self, asked: Asked) -> AsyncGenerator[Event, None]:
-        """One turn as events, for the doors; the last one is `TurnEnded`."""
+        """One turn as events, for the doors; the last one is `TurnEnded`. Raises RequestRejected before anything is asked."""
+        self._may_choose(asked)
         agent = await self.agent(asked.agent)
         async with aclosing(agent.conversation.run(asked)) as events:
             async for event in events:
                 yield event
+
+    def _may_choose(self, asked: Asked) -> None:
+        """`modelPolicy.allow` binds what a user chooses, never what is configured (SPEC 2)."""
+        if asked.model is None or asked.door is not Door.ONE_OFF_USER:
+            return
+        try:
+            ref = self.config.resolve(asked.model)
+        except ValueError:
+            return  # told where the model is selected
+        if not self.config.allows(ref):
+            allowed = ", ".join(self.config.allow or ())
+            raise RequestRejected(
+                f"{ref} may not be chosen: agents.defaults.modelPolicy.allow has {allowed}",
+                param="model",
+                status_hint=403,
+                code="model_not_allowed",
+            )
 
     async def stream(
         self,

@@ -116,6 +116,18 @@ async def test_what_was_read_of_a_failed_answer_is_kept_with_its_entry_and_sent_
         assert failed["partial"] not in json.dumps(upstream.requests[-1].body)
 
 
+async def test_the_allow_list_binds_the_users_choice_and_not_the_configured_chain(tmp_path: Path) -> None:
+    model = {"primary": ALPHA, "fallbacks": [BETA]}
+    agents = {"defaults": {"model": model, "modelPolicy": {"allow": ["gamma/*"]}}}
+    async with home(tmp_path, agents=agents) as (sb, upstream):
+        with pytest.raises(RequestRejected, match=r"modelPolicy\.allow has gamma/\*"):
+            await sb.run("Hello", model=BETA)
+        assert not upstream.requests
+        upstream.script("one", Status(500), Status(500))
+        assert (await sb.run("Hello", max_retries=0)).model == BETA
+        assert (await sb.run("Hello", model=GAMMA)).model == GAMMA
+
+
 async def test_a_single_failure_raises_its_own_error(tmp_path: Path) -> None:
     async with home(tmp_path) as (sb, upstream):
         upstream.script("two", Status(400, "Unknown parameter: 'foo'.", "invalid_request_error"))

@@ -108,10 +108,6 @@ async def _chosen(standby: Standby, text: str | None) -> tuple[str | None, str |
         ref = config.resolve(name)
     except ValueError as error:
         raise RequestRejected(str(error), param="model", code="model_not_found") from None
-    if not config.allows(ref):
-        raise RequestRejected(
-            f"{ref} may not be chosen: agents.defaults.modelPolicy.allow has {', '.join(config.allow or ())}"
-        )
     own = [found.id for found in profiles.get(ref.provider, ())]
     if profile is not None and profile not in own:
         there = f"its accounts are {', '.join(own)}" if own else "it has no account"
