@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Home
@@ -83,6 +84,29 @@ def test_an_error_repeats_nothing_dangerous_of_what_was_typed(home: Home, comman
     done = home(*command, typed)
     assert done.code == 2 and 0 < len(done.err) < 1000
     assert not [sign for sign in ("sk-proj-0123", "\x1b", "\x07", "\u202e", "internal") if sign in done.err]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_reason_to_fail(home: Home, closed: str) -> None:
+    home.write("{}")
+    line = f'"{sys.executable}" -m standby --state-dir "{home.state}" models auth list {closed}'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_message_that_is_nowhere_is_asked_for(home: Home) -> None:
+    line = f'"{sys.executable}" -m standby --state-dir "{home.state}" run <&-'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "there is no message" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_output_that_cannot_be_written_is_one_sentence(home: Home) -> None:
+    home.write("{}")
+    line = f'"{sys.executable}" -m standby --state-dir "{home.state}" models >/dev/full'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "the output cannot be written: No space left on device"
 
 
 def test_help_loads_nothing_heavy() -> None:

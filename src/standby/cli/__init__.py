@@ -5,6 +5,9 @@ import sys
 
 def main() -> None:
     """The `standby` command. Exit codes: 0 done, 1 the request failed, 2 wrong use or configuration, 130 interrupted."""
+    from standby.cli.streams import stand_in
+
+    stand_in()
     from standby.cli.root import cli
     from standby.cli.shell import guarded
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
@@ -12,6 +13,8 @@ import click
 
 T = TypeVar("T")
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
+"""What writing to stdout can end in when it is a file or a device."""
 GLOBAL = {"--state-dir": True, "--config": True, "--agent": True, "-v": False, "-vv": False, "--verbose": False}
 """Global options, whether they take a value: understood before and after the subcommand."""
 
@@ -56,15 +59,24 @@ def guarded(command: click.Command, arguments: Sequence[str] | None = None) -> i
         return _quiet()
     except SystemExit as done:  # click ends so when it has printed what completes a word
         return done.code if isinstance(done.code, int) else FAILED
+    except OSError as error:
+        if error.errno in UNWRITABLE and error.filename is None:
+            say(f"the output cannot be written: {error.strerror}")
+            return _quiet(FAILED)
+        return _told(error, given)
     except BaseException as error:
-        return told(error, as_json="--json" in given, trace=any(item.startswith("-v") for item in given))
+        return _told(error, given)
     return result if isinstance(result, int) else DONE
 
 
-def _quiet() -> int:
-    """Whoever read the output has enough: nothing more is written, also not at exit."""
+def _told(error: BaseException, given: Sequence[str]) -> int:
+    return told(error, as_json="--json" in given, trace=any(item.startswith("-v") for item in given))
+
+
+def _quiet(code: int = DONE) -> int:
+    """Whoever read the output has enough, or cannot take it: nothing more is written, also not at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
+    return code
 
 
 def told(error: BaseException, *, as_json: bool = False, trace: bool = False) -> int:
