@@ -139,6 +139,7 @@ def _turn(
         now,
         now + limit,
         max_retries=max_retries,
+        can_repair=False,
     )
 
 

@@ -220,7 +220,7 @@ def _compact(turn: Turn, step: Call, failure: Failure) -> Step | None:
 
 
 def _repair(turn: Turn, view: View, step: Call, failure: Failure) -> Step | None:
-    mended = None if _is_marked(view, step) else repair_for(turn, step, failure)
+    mended = None if _is_marked(view, step) or not turn.can_repair else repair_for(turn, step, failure)
     return None if mended is None else _granted(step, mended)
 
 

@@ -532,6 +532,8 @@ class Turn:
     max_retry_delay_ms: int | None = None
     needs: Needs = Needs()
     can_compact: bool = False
+    can_repair: bool = True
+    """Whether a changed request reaches the provider; a caller's own client never sees what is changed here."""
     takeover: str = "off"
     """auto, hold or off: what may be done after text was delivered (SPEC 8.6)."""
     attempts: tuple[Attempt, ...] = ()
