@@ -17,7 +17,7 @@ from standby.collect import Collector
 from standby.core import notice
 from standby.core.chain import build_chain
 from standby.core.policy import Policy
-from standby.core.selection import Ask, Configured, clears_auto, pin_of, probes_origin, select
+from standby.core.selection import Ask, Configured, asked_model, clears_auto, pin_of, probes_origin, select
 from standby.core.selection import Event as Ending
 from standby.core.values import (
     Attempt,
@@ -192,7 +192,7 @@ class Conversation:
         try:
             ask = Ask(
                 door=asked.door,
-                model=None if asked.model is None else catalog.resolve(asked.model),
+                model=asked_model(asked.model, catalog.resolve),
                 fallbacks=None if asked.fallbacks is None else tuple(catalog.resolve(f) for f in asked.fallbacks),
                 image_turn=asked.image_turn,
                 now_ms=now,

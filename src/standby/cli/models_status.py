@@ -91,7 +91,7 @@ def resolved(place: Place) -> dict[str, Any]:
         "allowed": list(config.allow) if config.allow else None,
         "providersInUse": list(providers),
         "modelRouteIssues": issues,
-        "warnings": list(config.warnings),
+        "warnings": list(place.warnings()),
     }
 
 

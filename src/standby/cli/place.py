@@ -57,6 +57,12 @@ class Place:
         """The candidates, and what was left out and why."""
         return build_chain(selection, self.config.candidate)
 
+    def warnings(self) -> tuple[str, ...]:
+        """What the file was warned of, and what an order says of accounts that are not there or are left out by it."""
+        found = self.accounts.profiles()
+        known = {name: [profile.id for profile in profiles] for name, profiles in found.items()}
+        return (*self.config.warnings, *self.config.order_warnings(known))
+
     def known_ids(self, provider: str | None = None) -> tuple[str, ...]:
         """The profiles that exist, of one provider or of all."""
         found = self.accounts.profiles()

@@ -66,7 +66,7 @@ async def _status(settings: Settings, key: str | None, as_json: bool) -> None:
             entry = place.config.providers.get(name)
             if entry is not None and entry.needs_key and not place.known_ids(name):
                 say(f"warning: {name} has no account: standby models auth paste-api-key --provider {name}")
-        for warning in place.config.warnings:
+        for warning in place.warnings():
             say(f"warning: {warning}")
 
 
