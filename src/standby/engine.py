@@ -157,13 +157,15 @@ class _Run:
         now, jitter = self.engine.clock.now_ms(), self.engine.clock.jitter()
         if self.switch is not None:
             self.turn = replace(self.turn, switch_to=self.switch())
-        step = decide(self.turn, self._view(now, jitter), self.engine.policy)
-        marks = await self.books.settle(self.turn, step)
+        turn, view, policy = self.turn, self._view(now, jitter), self.engine.policy
+        step = decide(turn, view, policy)
+        marks = await self.books.settle(turn, step)
         if marks:
-            step = decide(self.turn, self._view(now, jitter), self.engine.policy)
-            marks += await self.books.settle(self.turn, step)
-        self.turn = replace(self.turn, switch_to=None)
-        return step, StepTaken(self.turn.id, step, now, jitter), marks
+            view = self._view(now, jitter)
+            step = decide(turn, view, policy)
+            marks += await self.books.settle(turn, step)
+        self.turn = replace(turn, switch_to=None)
+        return step, StepTaken(turn.id, step, now, jitter, turn, view, policy), marks
 
     def _emit(self, event: Event) -> Event:
         for sink in self.engine.sinks:

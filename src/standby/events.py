@@ -3,19 +3,23 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from standby.core.policy import Policy
 from standby.core.reasons import FailureReason
-from standby.core.values import Attempt, Candidate, ProfileHealth, RouteHealth, RouteKey, Step
+from standby.core.values import Attempt, Candidate, ProfileHealth, RouteHealth, RouteKey, Step, Turn, View
 from standby.wires.common import Chunk, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
-    """`decide` said this. `view` is the slice that it read (JSON-able), for `explain`."""
+    """`decide` said this. What it was given goes along by reference, for `explain`; nothing of it is ever changed."""
 
     turn_id: str
     step: Step
     at_ms: int
     jitter: float = 0.5
+    turn: Turn | None = field(default=None, repr=False)
+    view: View | None = field(default=None, repr=False)
+    policy: Policy | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

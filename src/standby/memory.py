@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from standby.core.skips import SkipKey
 from standby.core.values import HEALTHY, ProfileHealth
-
-SkipKey = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -32,8 +31,8 @@ class RunMemory:
             self._skips[session, entry] = now_ms + ttl
 
     def probed(self, provider: str, now_ms: int) -> None:
-        """A primary probe of this provider was let through."""
-        self.probes[provider] = now_ms
+        """A primary probe of this provider was let through. A new mapping: views hold the old one."""
+        self.probes = {**self.probes, provider: now_ms}
 
     def began(self, profile_id: str | None) -> None:
         """A call of this profile begins."""

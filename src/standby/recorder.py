@@ -1,57 +1,34 @@
 """Law: a turn that was more than one plain answer is recorded, off the request's path, without secrets (SPEC 14)."""
 
 import asyncio
-import dataclasses
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-from standby.core.values import (
-    Answered,
-    Attempt,
-    Call,
-    Candidate,
-    ErrorSignal,
-    Failed,
-    ModelRef,
-    Refused,
-    Step,
-)
+from standby.core.values import Answered, Call, Failed, Finish, Refused
 from standby.errors import StoreUnavailable
-from standby.events import AttemptEnded, Event, Noticed, ProfileMarked, StepTaken, TurnEnded
+from standby.events import AttemptEnded, Event, Noticed, ProfileMarked, RouteChanged, StepTaken, TurnEnded
+from standby.evidence.codec import Codec, words_of
+from standby.evidence.record import Taken, write
+from standby.redact import redact
 from standby.stores.base import MachineStore, TurnRecord
 
 log = logging.getLogger("standby.turns")
-SIGNAL_FIELDS = ("status", "code", "type", "preview", "phase", "retry_after_ms", "reset_at_ms")
 MAX_OPEN = 10_000
-
-
-def plain(value: Any) -> Any:
-    """Core values as JSON data: models by name, signals by what a person needs."""
-    match value:
-        case Candidate() | ModelRef():
-            return str(value)
-        case ErrorSignal():
-            return {name: plain(found) for name in SIGNAL_FIELDS if (found := getattr(value, name)) not in (None, "")}
-        case Enum():
-            return value.value
-        case tuple() | list():
-            return [plain(item) for item in value]
-        case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
-        case _ if dataclasses.is_dataclass(value):
-            found = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-            return {"kind": type(value).__name__, **{k: v for k, v in found.items() if v not in (None, "", [], {})}}
-        case _:
-            return value
+"""Turns under way that are watched."""
+MAX_WRITING = 500
+"""Records on their way to the store: when everything fails at once, further ones are counted and left out."""
+MAX_HEARD = 2_000
+"""Steps that are watched of one turn: more than any turn has."""
+MAX_NOTES = 32
+"""Marks and notices kept of one step."""
+PLAIN = Codec()
 
 
 @dataclass(slots=True)
 class _Open:
-    started_ms: int
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
     eventful: bool = False
 
 
@@ -63,9 +40,22 @@ class Recorder:
     agent: str
     keep_all: bool = False
     """Record plain turns too (the command line: one turn, somebody may ask)."""
+    left_out: int = 0
+    """Turns not recorded because too many were being written."""
     _sessions: dict[str, str] = field(default_factory=dict)
     _open: dict[str, _Open] = field(default_factory=dict)
     _writing: set[asyncio.Task[None]] = field(default_factory=set)
+    _hears: Mapping[type, Callable[[Any], None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._hears = {
+            StepTaken: self._step,
+            AttemptEnded: self._attempt,
+            ProfileMarked: self._marked,
+            RouteChanged: self._route,
+            Noticed: self._notice,
+            TurnEnded: self._end,
+        }
 
     def begin(self, turn_id: str, session: str) -> None:
         """This turn belongs to a session."""
@@ -74,66 +64,91 @@ class Recorder:
 
     def emit(self, event: Event) -> None:
         """Take one event; content is never kept."""
-        match event:
-            case StepTaken(turn_id=turn, step=step, at_ms=at, jitter=jitter):
-                self._step(turn, step, at, jitter)
-            case AttemptEnded(turn_id=turn, attempt=attempt):
-                self._attempt(turn, attempt)
-            case ProfileMarked(turn_id=turn):
-                self._note(turn, {"event": "marked", "profile": event.profile_id, "after": plain(event.after)})
-            case Noticed(turn_id=turn, text=text):
-                self._note(turn, {"event": "notice", "text": text})
-            case TurnEnded():
-                self._end(event)
+        hear = self._hears.get(type(event))
+        if hear is not None:
+            hear(event)
 
-    def _step(self, turn: str, step: Step, at_ms: int, jitter: float) -> None:
-        record = self._open.get(turn)
+    # --- while it runs -----------------------------------------------------------------------------------------------
+
+    def _step(self, event: StepTaken) -> None:
+        record = self._open.get(event.turn_id)
         if record is None:
             if len(self._open) >= MAX_OPEN:
                 return
-            record = self._open[turn] = _Open(at_ms)
-        if not isinstance(step, Call) or step.why != "first":
-            record.eventful = record.eventful or type(step).__name__ != "Finish"
-        record.steps.append({"event": "step", "at_ms": at_ms, "jitter": jitter, "step": step})
+            record = self._open[event.turn_id] = _Open()
+        step = event.step
+        plain = isinstance(step, Finish) or (
+            isinstance(step, Call) and step.why == "first" and not (step.probe or step.half_open)
+        )
+        record.eventful = record.eventful or not plain
+        if len(record.taken) < MAX_HEARD:
+            record.taken.append(Taken(step, event.at_ms, event.jitter, event.turn, event.view, event.policy))
 
-    def _attempt(self, turn: str, attempt: Attempt) -> None:
-        record = self._open.get(turn)
-        if record is None:
+    def _attempt(self, event: AttemptEnded) -> None:
+        record = self._open.get(event.turn_id)
+        if record is None or not record.taken:
             return
-        record.eventful = record.eventful or not isinstance(attempt.outcome, Answered)
-        record.steps.append({"event": "attempt", "attempt": attempt})
+        record.eventful = record.eventful or not isinstance(event.attempt.outcome, Answered)
+        if len(record.taken) < MAX_HEARD:
+            record.taken[-1].attempts.append(event.attempt)
 
-    def _note(self, turn: str, note: dict[str, Any]) -> None:
+    def _marked(self, event: ProfileMarked) -> None:
+        reason = None if event.reason is None else str(event.reason)
+        note = {"event": "marked", "profile": event.profile_id, "reason": reason}
+        self._note(event.turn_id, {**note, "after": PLAIN.dump(event.after)})
+
+    def _route(self, event: RouteChanged) -> None:
+        note = {"event": "route", "key": PLAIN.dump(event.key), "after": PLAIN.dump(event.after)}
+        self._note(event.turn_id, note)
+
+    def _notice(self, event: Noticed) -> None:
+        self._note(event.turn_id, {"event": "notice", "text": redact(event.text), "post": event.post})
+
+    def _note(self, turn: str, note: Mapping[str, Any]) -> None:
         record = self._open.get(turn)
-        if record is not None:
-            record.eventful = True
-            record.steps.append(note)
+        if record is None or not record.taken:
+            return
+        record.eventful = True
+        if len(record.taken[-1].notes) < MAX_NOTES:
+            record.taken[-1].notes.append(note)
+
+    # --- at its end --------------------------------------------------------------------------------------------------
 
     def _end(self, event: TurnEnded) -> None:
         record = self._open.pop(event.turn_id, None)
         session = self._sessions.pop(event.turn_id, None)
-        if record is None or not (record.eventful or self.keep_all):
+        if record is None or not (record.eventful or self.keep_all or event.error is not None):
             return
-        ended = event.attempts[-1].ended_ms if event.attempts else record.started_ms
-        turn = TurnRecord(
-            event.turn_id,
-            self.agent,
-            session,
-            record.started_ms,
-            ended,
-            event.outcome,
-            summary_of(event),
-            tuple(plain(step) for step in record.steps),
-        )
-        task = asyncio.ensure_future(self._write(turn))
+        if len(self._writing) >= MAX_WRITING:
+            self.left_out += 1
+            return
+        task = asyncio.ensure_future(self._write(event, session, record.taken))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
-    async def _write(self, turn: TurnRecord) -> None:
+    async def _write(self, event: TurnEnded, session: str | None, taken: list[Taken]) -> None:
+        """Evidence never fails a turn, and its trouble is told."""
         try:
-            await self.machine.record_turn(turn)
+            await self.machine.record_turn(self._record(event, session, taken))
         except StoreUnavailable as error:
-            log.warning("turn %s was not recorded: %s", turn.id, error)
+            log.warning("turn %s was not recorded: %s", event.turn_id, error)
+        except Exception:
+            log.exception("turn %s could not be recorded", event.turn_id)
+
+    def _record(self, event: TurnEnded, session: str | None, taken: list[Taken]) -> TurnRecord:
+        first, last = taken[0], taken[-1]
+        started = first.at_ms if first.turn is None else first.turn.started_ms
+        ended = event.attempts[-1].ended_ms if event.attempts else last.at_ms
+        return TurnRecord(
+            event.turn_id,
+            self.agent,
+            session,
+            started,
+            max(ended, last.at_ms),
+            event.outcome,
+            summary_of(event),
+            write(taken),
+        )
 
     async def drain(self) -> None:
         """Wait for what is being written."""
@@ -143,12 +158,14 @@ class Recorder:
 
 def summary_of(event: TurnEnded) -> dict[str, Any]:
     """The line of `turns list`."""
-    failed = [a.outcome.failure for a in event.attempts if isinstance(a.outcome, Failed | Refused)]
+    failures = [a.outcome.failure for a in event.attempts if isinstance(a.outcome, Failed | Refused)]
+    answered = event.outcome == "answered" and event.candidate is not None
     return {
-        "model": str(event.candidate) if event.candidate is not None else None,
-        "profile": event.profile_id,
+        "model": str(event.candidate) if answered else None,
+        "profile": event.profile_id if answered else None,
         "attempts": sum(isinstance(a.step, Call) for a in event.attempts),
-        "reasons": [str(failure.reason) for failure in failed],
-        "rules": [failure.rule for failure in failed],
-        "error": str(event.error) if event.error is not None else None,
+        "reasons": [str(failure.reason) for failure in failures],
+        "rules": [failure.rule for failure in failures],
+        "last_error": words_of(failures[-1].signal) if failures else None,
+        "error": redact(str(event.error)) if event.error is not None else None,
     }

@@ -264,10 +264,10 @@ class FakeCredentials:
         if profile_id in self.refresh_problems:
             raise CredentialProblem(profile_id, self.refresh_problems[profile_id], "as the test wanted")
         until = (self.clock.now_ms() if self.clock else EPOCH) + 3_600_000
-        for provider, profiles in self.by_provider.items():
-            self.by_provider[provider] = tuple(
-                replace(p, expires_ms=until) if p.id == profile_id else p for p in profiles
-            )
+        self.by_provider = {  # a new one: views hold the old
+            provider: tuple(replace(p, expires_ms=until) if p.id == profile_id else p for p in profiles)
+            for provider, profiles in self.by_provider.items()
+        }
 
 
 # --- builders --------------------------------------------------------------------------------------------------------
