@@ -24,6 +24,7 @@ from standby.core.selection import Door
 from standby.engine import Engine
 from standby.errors import RequestRejected, StandbyError
 from standby.events import Delta, Event, Noticed, Sink, TurnEnded
+from standby.evidence.log import DecisionLog
 from standby.memory import RunMemory
 from standby.providers.pool import ProviderPool
 from standby.recorder import Recorder
@@ -71,6 +72,8 @@ class Standby:
     keep_all_turns: bool = False
     agents: dict[str, Agent] = field(default_factory=dict)
     memory: RunMemory = field(default_factory=RunMemory)
+    decisions: DecisionLog = field(default_factory=DecisionLog)
+    """The structured log; always on."""
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:6]}")
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -180,7 +183,7 @@ class Standby:
         catalog = AgentCatalog(self.config, accounts)
         engine = Engine(
             self.clock, self.providers, accounts, auth, self.machine, self.config.policy, self.owner, self.memory,
-            (recorder, *self.sinks),
+            (recorder, self.decisions, *self.sinks),
         )  # fmt: skip
         folder = auth_file(state, name).parent / "transcripts"
         conversation = Conversation(name, catalog, engine, self.machine, folder, started=recorder.begin)

@@ -16,6 +16,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "gateway": ("gateway", "Serve the OpenAI-compatible gateway on loopback."),
     "status": ("status", "Selected and active model, pin, cooling accounts with time left."),
     "models": ("models", "Models, chains, aliases and accounts."),
+    "turns": ("turns", "Recorded turns: list."),
+    "explain": ("explain", "Why each step of a turn was taken."),
     "classify": ("classify", "Say what a failure is and what would be done about it."),
 }
 """name -> (module of standby.cli with `command`, one line of help)."""

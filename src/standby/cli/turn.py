@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,10 +52,7 @@ class Heard:
 
 async def turn(settings: Settings, wish: Wish, request: Request) -> int:
     """Perform it; the exit code. Raises RequestRejected and Misconfigured before anything was asked."""
-    log_to_stderr(settings.verbose)
-    if not settings.verbose:
-        # Each failed candidate is logged as a warning; without -v the notice and the summary say it.
-        logging.getLogger("model-fallback").setLevel(logging.ERROR)
+    log_to_stderr(settings.verbose, tells=True)  # the notice and the summary say it; -v shows each decision
     live = Live(shows_text=wish.streams and not wish.as_json)
     opening = Standby.open(
         state_dir=settings.state_dir, config=settings.config_file, agent=settings.agent, keep_all_turns=True
@@ -132,7 +128,7 @@ def _told(wish: Wish, heard: Heard, ended: TurnEnded, health: Healths, now_ms: i
     say(f"{'refused' if ended.outcome == 'refusal' else 'failed'}: {ended.error}")
     for line in aligned(attempt_lines(ended.attempts, health, now_ms), indent="  "):
         say(line)
-    say(f"turn {ended.turn_id}")
+    say(f"turn {ended.turn_id}: `standby explain {ended.turn_id}` says why")
     return FAILED
 
 
