@@ -76,6 +76,7 @@ class Standby:
     """The structured log; always on."""
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:6]}")
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _closed: bool = False
 
     @classmethod
     @asynccontextmanager
@@ -108,7 +109,8 @@ class Standby:
             await standby.close()
 
     async def close(self) -> None:
-        """Write what is still to be written and close everything."""
+        """Write what is still to be written and close everything; no turn begins afterwards."""
+        self._closed = True
         async with AsyncExitStack() as rest:  # whatever fails, the others are closed all the same
             rest.push_async_callback(self.machine.close)
             rest.push_async_callback(self.providers.close)
@@ -195,6 +197,8 @@ class Standby:
 
     async def converse(self, asked: Asked) -> AsyncGenerator[Event, None]:
         """One turn as events, for the doors; the last one is `TurnEnded`. Raises RequestRejected before anything is asked."""
+        if self._closed:  # a turn would open connections that nobody closes
+            raise StandbyError("this Standby is closed: run turns inside its `async with` block")
         self._may_choose(asked)
         agent = await self.agent(asked.agent)
         async with aclosing(agent.conversation.run(asked)) as events:

@@ -14,7 +14,7 @@ from tests.gateway.kit import ALPHA, BETA, GAMMA, config_of, keep_keys, write
 from standby.app import Standby
 from standby.core.reasons import FailureReason
 from standby.core.values import CLOSED
-from standby.errors import FailoverError, FallbackSummaryError, Misconfigured, RequestRejected
+from standby.errors import FailoverError, FallbackSummaryError, Misconfigured, RequestRejected, StandbyError
 from standby.events import Delta, Event, Noticed, Serving, TurnEnded
 from standby.testing.fault_lines import Answer, Cut, Hang, Status
 from standby.testing.faults import FaultServer
@@ -266,6 +266,15 @@ async def test_without_any_model_the_way_out_is_told(tmp_path: Path) -> None:
     async with Standby.open(state_dir=tmp_path, environment={}) as sb:
         with pytest.raises(RequestRejected, match="standby init"):
             await sb.run("Hello")
+
+
+async def test_what_was_closed_runs_no_turn(tmp_path: Path) -> None:
+    async with home(tmp_path) as (sb, upstream):
+        late = sb.stream("Hello")
+    for turn in (sb.run("Hello"), anext(late)):
+        with pytest.raises(StandbyError, match="is closed"):
+            await turn
+    assert upstream.requests == ()
 
 
 async def test_a_wrong_file_is_told_before_anything_is_opened(tmp_path: Path) -> None:
