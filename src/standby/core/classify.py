@@ -27,9 +27,16 @@ _HINTED = frozenset(
 """Reasons that waiting can cure: only with these is a wait carried on."""
 _DAILY_MS = 12 * 3_600_000
 """A wait this long is a daily window by itself: no retry outlives it."""
+_THINKING = re.compile(
+    r"reasoning[._ ]?effort|thinking[._ ]?(?:budget|level|type|mode|config|enabled|\.)|enable[_ ]?thinking|budget_tokens|"
+    r"\beffort (?:parameter|level)|output_config\.effort",
+    re.IGNORECASE,
+)
+_THOUGHT = re.compile(r"^(?!.*(?:content|details|signature|encrypted)).*(?:reasoning|thinking)")
+"""How providers call the parameters that say how much to think (SPEC 8.8)."""
 _PLAIN = frozenset({"", "0", "200"})
-_UNSAID = frozenset({"fallback.unmatched", "fallback.request", "fallback.client", "fallback.5xx", "fallback.429"})
-"""Verdicts by status alone, after which the quoted parts of the text are looked at as well."""
+_UNSAID = frozenset({"fallback.unmatched", "fallback.request", "fallback.5xx", "gate.handshake"})
+"""Verdicts by status or library alone, after which the quoted parts of the text are looked at as well."""
 
 
 def classify(signal: ErrorSignal) -> Failure:
@@ -66,7 +73,7 @@ def _names(signal: ErrorSignal) -> frozenset[str]:
         found.add("silent")
     if signal.phase.value in {"local", "connect"}:
         found.add(f"phase_{signal.phase.value}")
-    if "reasoning" in signal.param or "thinking" in signal.param:
+    if (_THOUGHT.search(signal.param) if signal.param else None) or _THINKING.search(signal.message):
         found.add("param_thinking")
     return frozenset(found | _measures(signal))
 

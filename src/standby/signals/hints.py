@@ -165,6 +165,13 @@ _AFTER_KEYS = {
     "retry_in": SECOND,
     "seconds_until_reset": SECOND,
     "reset_seconds": SECOND,
+    "quotaresetdelay": SECOND,
+    "resets_in_seconds": SECOND,
+    "reset_after_seconds": SECOND,
+    "resets_in_ms": 1,
+    "resets_after_seconds": SECOND,
+    "reset_in_seconds": SECOND,
+    "resets_in": SECOND,
 }
 _IN_KEYS = {
     "resets_in_seconds": SECOND,

@@ -27,7 +27,10 @@ _CLASS = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){0,5}([A-Z]\w{2,40})(?=:|\(|$)")
 _OPENING = re.compile(r"[{]|\[(?=\s{0,4}\{)")
 _CALLED = re.compile(r"An error occurred \((\w{3,60})\) when calling")
 _BINARY = re.compile(r"^b(['\"])(.*)\1$", re.DOTALL)
+_CAUSE = re.compile(r"\b([A-Z]\w{2,40}(?:Error|Exception|Timeout|Disconnected|Refused))\(")
+_RPC = re.compile(r"rpc error: code = ([A-Z]\w{2,30}) desc = ")
 _GRPC = re.compile(r"StatusCode\.([A-Z_]{3,30})[\s\S]{0,80}?details\s?=\s?\"([^\"]{0,2000})\"")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COOKED = re.compile(r"\s+")
 
 
@@ -93,10 +96,7 @@ def _read_lines(facts: Facts, text: str, depth: int) -> bool:
 def _read_mixed(facts: Facts, text: str, depth: int) -> None:
     """Prose, perhaps with a status in front and an object inside."""
     _read_status(facts, text)
-    grpc = _GRPC.search(text[:SCAN])
-    if grpc:
-        facts.name(code=grpc.group(1))
-        facts.say(grpc.group(2))
+    if _read_grpc(facts, text[:SCAN]):
         return
     before, value, after = _inner(text)
     called = _CALLED.search(text[:400])
@@ -114,6 +114,19 @@ def _read_mixed(facts: Facts, text: str, depth: int) -> None:
         facts.say(_cooked(f"{before} {after}"))
 
 
+def _read_grpc(facts: Facts, text: str) -> bool:
+    """A status of gRPC as Python and Go print it."""
+    if "StatusCode." in text and (found := _GRPC.search(text)):
+        facts.name(code=found.group(1))
+        facts.say(found.group(2))
+        return True
+    if "rpc error" in text and (told := _RPC.search(text)):
+        facts.name(code=_CAMEL.sub("_", told.group(1)).lower())
+        facts.say(_cooked(text))
+        return True
+    return False
+
+
 def _read_status(facts: Facts, text: str) -> None:
     if facts.status is None and (found := _STATUS.match(text[:400]) or _SAID.search(text[:2_000])):
         facts.status = int(found.group(1))
@@ -124,7 +137,8 @@ def _read_class(facts: Facts, text: str, holds: bool) -> None:
     found = _CLASS.match(text[:200])
     if found is None or holds or facts.status is not None:
         return
-    fault = FAULTS.get(found.group(1))
+    inner = (name for name in reversed(_CAUSE.findall(text[:2_000])) if name in FAULTS)
+    fault = FAULTS.get(next(inner, found.group(1)))
     if fault:
         facts.note("fault", f"fault_{fault}")
 

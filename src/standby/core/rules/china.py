@@ -9,8 +9,8 @@ ZHIPU = Family(
     (
         Rule("zhipu.window", R.RATE_LIMIT, code=any_of("1308 | 1310 | 1316 | 1317 | 1318"), scope=S.PROFILE, long=True),
         Rule("zhipu.daily", R.RATE_LIMIT, code=("1304",), long=True),
-        Rule("zhipu.concurrency", R.RATE_LIMIT, code=("1302",), scope=S.PROFILE),
-        Rule("zhipu.frequency", R.RATE_LIMIT, code=any_of("1303 | 1313 | 1314 | 1315")),
+        Rule("zhipu.concurrency", R.RATE_LIMIT, code=any_of("1302 | 1313"), scope=S.PROFILE),
+        Rule("zhipu.frequency", R.RATE_LIMIT, code=any_of("1303 | 1314 | 1315")),
         Rule("zhipu.busy", R.OVERLOADED, code=any_of("1305 | 1312")),
         Rule("zhipu.balance", R.BILLING, code=any_of("1113 | 1309 | 1121_arrears")),
         Rule("zhipu.plan", R.MODEL_NOT_FOUND, code=("1311",), rotate=True),
@@ -150,6 +150,14 @@ VOLCENGINE = Family(
     (
         Rule("volc.overdue", R.BILLING, code=any_of("accountoverdueerror | accountoverdue | insufficientbalance")),
         Rule("volc.plan", R.BILLING, code=("invalidsubscription",)),
+        Rule(
+            "volc.model_quota",
+            R.RATE_LIMIT,
+            code=any_of("quotaexceeded | setlimitexceeded"),
+            text=("for the ... model",),
+            unless=("for the model",),
+            long=True,
+        ),
         Rule("volc.quota", R.RATE_LIMIT, code=any_of("quotaexceeded | setlimitexceeded"), scope=S.PROFILE, long=True),
         Rule(
             "volc.paused",

@@ -25,7 +25,7 @@ _CONCURRENT = any_of(
 _OVERLOAD = any_of(
     "overloaded | no instances available | no available accounts | over capacity | capacity temporarily exceeded | overload | at capacity | out of capacity | "
     "no capacity | capacity exceeded | high demand | high load | heavy load | too busy | "
-    "server is busy | service is busy | server busy | currently busy | model is busy | "
+    "server is busy | service is busy | workers are busy | worker ... limit reached | server busy | currently busy | model is busy | "
     "engine is currently | not ready to serve | modelnotreadyexception | "
     "insufficient capacity | temporarily overloaded | heavy traffic | peak traffic | "
     "high traffic | resource is being | is currently loading | is loading | "
@@ -70,7 +70,11 @@ TRANSIENT = (
             "signed by unknown authority | x509 | certificate verify failed | self signed certificate | certificate has expired | "
             "unable to verify the first certificate | unable to get local issuer certificate | "
             "certificate is not valid | hostname mismatch | certificate is not yet valid | "
-            "does not match certificates altnames | certificate unknown"
+            "does not match certificates altnames | certificate unknown | pkix path building failed | "
+            "valid certification path | failed to verify certificate | invalid peer certificate | "
+            "remote certificate is invalid | remote certificate was rejected | certificate is not trusted | "
+            "authority that is not trusted | untrusted root | cert authority invalid | cert date invalid | "
+            "cert common name invalid | certificate revoked"
         ),
         status=(0, 2, 502, 525, 526),
     ),
@@ -86,7 +90,12 @@ TRANSIENT = (
             "enetunreach | eai again | all connection attempts failed | cannot connect to host | "
             "connect timeout | connecttimeout | connect timed out | connection timed out | "
             "connecterror | und err connect timeout | dns | failed to connect | "
-            "could not connect | connection attempt failed"
+            "no such host | dial tcp | unknown host | unknownhostexception | name not resolved | failed to resolve | "
+            "couldnt resolve host | couldnt connect to server | failed to lookup address | no address associated | "
+            "host is unreachable | host unreachable | noroutetohostexception | connectexception | tcp connect error | "
+            "actively refused | err connection refused | err internet disconnected | network is down | "
+            "could not connect | connection attempt failed | wrong version number | handshake failure | "
+            "handshake failed | tls handshake | ssl handshake"
         ),
         status=(0,),
         scope=S.PROVIDER,
@@ -205,7 +214,7 @@ WORDS = (
         "words.timeout",
         R.TIMEOUT,
         text=any_of(
-            "upstream connect error | reset before headers | goaway | econnaborted | esockettimedout | closed the connection | err connection | stop reason network error | stop reason abort | stop reason malformed response | timeout | timed out | time out | deadline exceeded | connection error | "
+            "eof$ | error terminated$ | typeerror terminated$ | abnormal closure | upstream connect error | reset before headers | goaway | econnaborted | esockettimedout | closed the connection | err connection | stop reason network error | stop reason abort | stop reason malformed response | timeout | timed out | time out | deadline exceeded | connection error | "
             "network error | connection reset | connection aborted | connection closed | "
             "connection lost | connection broken | connection was closed | "
             "peer closed connection | fetch failed | socket hang up | stream disconnected | "
@@ -235,7 +244,15 @@ WORDS = (
         ),
         status=(0, 2, 4),
     ),
-    Rule("words.provider_error", R.TIMEOUT, code=("provider_openrouter",), text=("provider returned error",)),
+    Rule(
+        "fallback.named_request",
+        R.FORMAT,
+        status=(400, 422),
+        code=any_of(
+            "invalid_request_error | badrequesterror | invalid_argument | validationexception | validation_error"
+        ),
+    ),
+    Rule("words.provider_error", R.TIMEOUT, code=("provider_openrouter",), text=("provider returned error$",)),
     Rule("fallback.nothing", R.UNCLASSIFIED, status=(400, 422), body=any_of("none | empty")),
     Rule("fallback.request", R.FORMAT, status=(400, 422)),
     Rule(

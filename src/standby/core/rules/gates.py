@@ -71,11 +71,11 @@ GATES = (
         "runtime.abort_text",
         R.ABORTED,
         text=any_of(
-            "^request was aborted$ | ^the operation was aborted by the user$ | "
+            "^request was aborted$ | "
             "^this operation was aborted$ | ^aborterror this operation was aborted$ | "
-            "^aborterror the user aborted a request$ | ^the user aborted a request$ | "
+            "user aborted a request | aborted by the user | cancelled by the user | canceled by the user | "
             "^cancellederror$ | ^cancelled$ | ^canceled$ | context canceled | "
-            "^request aborted by user$ | ^asyncio exceptions cancellederror$ | "
+            "aborted by user | cancelled by user | canceled by user | ^asyncio exceptions cancellederror$ | "
             "client closed the connection | client disconnected | request cancelled by client | "
             "^apiuseraborterror request was aborted$"
         ),

@@ -50,8 +50,14 @@ OPENROUTER = Family(
         Rule(
             "openrouter.data_policy",
             R.MODEL_NOT_FOUND,
-            text=any_of("no endpoints found | no allowed providers | matching your data policy"),
-            unless=any_of("support image | support tool use"),
+            text=any_of("matching your data policy | guardrail restrictions | all providers have been ignored"),
+            rotate=True,
+        ),
+        Rule(
+            "openrouter.no_endpoint",
+            R.MODEL_NOT_FOUND,
+            text=any_of("no endpoints found | no allowed providers"),
+            unless=any_of("endpoints found that support*"),
         ),
         Rule(
             "openrouter.upstream_rate",

@@ -69,7 +69,14 @@ MODELS = Family(
             "models.day", R.RATE_LIMIT, text=any_of("per 86400s | userbymodelbyday | bymodelbyday | byday*"), long=True
         ),
         Rule("models.rate", R.RATE_LIMIT, code=("ratelimitreached",)),
-        Rule("models.large", R.CONTEXT_OVERFLOW, code=("tokens_limit_reached",)),
+        Rule(
+            # A tier's ceiling for one request: the same model elsewhere takes more.
+            "models.large",
+            R.CONTEXT_OVERFLOW,
+            code=("tokens_limit_reached",),
+            fallback=True,
+            category="request_size",
+        ),
     ),
 )
 FAMILIES = (COPILOT, MODELS)

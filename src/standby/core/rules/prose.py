@@ -62,7 +62,12 @@ OVERFLOW = (
             "输入过长 | 输入长度 | 超过模型最大 | token超 | 超出上下文 | プロンプトが長すぎ | "
             "コンテキスト | el contexto es demasiado | kontextfenster | prompt est trop long"
         ),
-        unless=(*_TPM, *any_of("context window too small | prompt template | each image | at least one of the image")),
+        unless=(
+            *_TPM,
+            *any_of(
+                "max tokens must be less than | max completion tokens must be less than | context window too small | prompt template | each image | at least one of the image"
+            ),
+        ),
     ),
     Rule(
         "prose.session",
@@ -73,6 +78,7 @@ OVERFLOW = (
             "invalid session | session id not found | conversation ... does not exist | "
             "conversation ... expired | thread ... not found | previous response ... not found | "
             "response with id ... not found | previous response with id | "
+            "item with id ... not found | "
             "input item id does not belong to this connection | session is invalid | "
             "会话不存在 | 会话已过期 | 会话过期"
         ),
@@ -87,7 +93,7 @@ WINDOWS = (
         "prose.window",
         R.RATE_LIMIT,
         text=any_of(
-            "usage limit* ... try again | usage limit* ... reset* | "
+            "limit* ... resets tomorrow | reached resets | cap reached ... reset* | usage limit* ... try again | usage limit* ... reset* | "
             "hit your ... limit ... reset* | limit reached ... resets | "
             "reached your ... limit ... reset* | usage limit reached | "
             "youve hit your usage limit | youve hit your limit | hit your usage limit | "
@@ -109,7 +115,7 @@ WINDOWS = (
         R.RATE_LIMIT,
         text=any_of(
             "requests per day | tokens per day | rpd | tpd | per day | per model per day | "
-            "free models per day | resets tomorrow | neurons | 今日 | 当日 | 每日 | 本周 | "
+            "free models per day | neurons | 今日 | 当日 | 每日 | 本周 | "
             "本月 | 每月 | 每周"
         ),
         also=any_of(
@@ -241,7 +247,8 @@ KEYS = (
             "country ... not supported | region ... not supported | blocked by cloudflare | "
             "you have been blocked | sorry you have been blocked | just a moment | "
             "enable javascript and cookies | attention required | restricted region | "
-            "location is not supported | firewall rules | public access is disabled | "
+            "error code 1006 | error code 1007 | error code 1008 | error code 1009 | error code 1010 | error code 1020 | "
+            "check your network settings | location is not supported | firewall rules | public access is disabled | "
             "private endpoint | virtual network | ip ... not allowed | "
             "ip address ... not authorized | ip ... whitelist | ip address is not | "
             "not available in your location | 地区不支持"

@@ -47,7 +47,7 @@ MALFORMED = (
             "text content blocks must | without its required following item | "
             "was provided without its required | toolresult blocks ... exceeds | "
             "cannot both be empty | conversation roles | unexpected role | expected last role | "
-            "tool messages must | each tool use block must | duplicate tool | "
+            "successive user or assistant | tool messages must | each tool use block must | duplicate tool | "
             "function response ... parts | conversation must start with a user | "
             "must start with a user message | contents are required | messages array is empty"
         ),
@@ -61,9 +61,10 @@ MALFORMED = (
         R.FORMAT,
         code=("param_thinking",),
         text=any_of(
-            "unsupported | not supported | not support* | supported values | mandatory | "
-            "required | invalid value | must be one of"
+            "unsupported | not supported | not support* | supported values | mandatory | required | invalid | "
+            "must be | should be | unrecognized | unknown | unexpected | not permitted | not allowed | out of range"
         ),
+        unless=any_of("signature | thinking block* | reasoning content | must start with a thinking"),
         retry=True,
         fallback=True,
         category="thinking",
@@ -251,7 +252,9 @@ CAPABILITY = (
             "response format ... not supported | max tokens ... too large | "
             "maximum allowed number of output tokens | "
             "supports at most ... completion tokens | max completion tokens ... at most | "
-            "function calling is not enabled | json mode is not | streaming is not supported | "
+            "not available for this model | not available with this model | not available on this model | "
+            "max tokens must be less than | max completion tokens must be less than | "
+            "maximum tokens you requested exceeds | enabled only for api versions | function calling is not enabled | json mode is not | streaming is not supported | "
             "stream must be | parameter ... not supported by this model | 不支持"
         ),
         status=(0, 2, 400, 404, 405, 422, 5, 501),
