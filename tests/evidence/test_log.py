@@ -310,3 +310,11 @@ def test_the_json_form_is_one_flat_object_a_line() -> None:
     plain = logging.LogRecord("standby", logging.INFO, "f.py", 1, "said %s", (SECRET,), None)
     assert json.loads(JsonLines().format(plain))["message"].startswith("said ")
     assert SECRET not in JsonLines().format(plain) and SECRET not in Readable().format(plain)
+
+
+def test_foreign_words_make_no_line_of_their_own_and_command_no_terminal() -> None:
+    words = "overloaded\r\n2026-01-01 forged entry \x1b[31m\x00\x9b\u202etxet\u2028end"
+    record = logging.LogRecord("standby", logging.WARNING, __file__, 1, "it said %s", (words,), None)
+    line = Readable().format(record)
+    assert len(line.splitlines()) == 1 and "forged entry" in line
+    assert not [sign for sign in "\x1b\x00\x9b\u202e\u2028\r\n" if sign in line]

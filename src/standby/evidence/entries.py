@@ -2,12 +2,15 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from standby.redact import redact
 
+_COMMANDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Line ends, escape sequences, signs that turn the writing around."""
 EDGES = ("runId", "sessionId")
 """Fields that close the readable line."""
 
@@ -56,8 +59,12 @@ class Readable(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
 
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """One line: what a provider or a client wrote makes no line of its own, and a terminal obeys none of it."""
+        return _COMMANDS.sub(" ", super().formatMessage(record))
+
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The line, and the trace if there is one."""
         return redact(super().format(record))
 
 
