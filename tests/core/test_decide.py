@@ -108,6 +108,14 @@ def test_an_older_generation_takes_a_server_error_for_a_timeout() -> None:
     assert outcome_of(failure(R.SERVER_ERROR), POLICY_2026_9) == Failed(failure(R.SERVER_ERROR))
 
 
+def test_words_of_an_abort_without_a_caller_who_cancelled_are_the_providers() -> None:
+    told = outcome_of(failure(R.ABORTED), POLICY_2026_9)
+    assert isinstance(told, Failed)
+    assert (told.failure.reason, told.failure.rotate, told.failure.fallback) == (R.TIMEOUT, True, True)
+    callers = failure(R.ABORTED, caller_abort=True)
+    assert outcome_of(callers, POLICY_2026_9) == Failed(callers)
+
+
 @pytest.mark.parametrize(
     ("reason", "agent", "gateway"),
     [
