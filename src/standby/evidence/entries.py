@@ -59,7 +59,7 @@ class Readable(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
 
-    def formatMessage(self, record: logging.LogRecord) -> str:
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the standard library's
         """One line: what a provider or a client wrote makes no line of its own, and a terminal obeys none of it."""
         return _COMMANDS.sub(" ", super().formatMessage(record))
 
