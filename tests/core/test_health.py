@@ -340,6 +340,16 @@ def test_a_clock_set_back_during_the_call_does_not_count_it_twice() -> None:
     assert after_failure(once, fails(R.RATE_LIMIT), made, POLICY) is once
 
 
+def test_a_clock_set_back_during_the_call_ends_no_other_models_window() -> None:
+    """By the clock as it stands now the other window still runs; only its own is judged by the later time."""
+    cooling = fail(HEALTHY, 0, model="m2", retry_after_ms=30 * MINUTE)
+    cooling = fail(cooling, 2_000, model="m1", retry_after_ms=30 * MINUTE)
+    made = replace(attempt(5_000), started_ms=T0 + HOUR)
+    health = after_failure(cooling, fails(R.RATE_LIMIT), made, POLICY)
+    assert health.model_cooldowns["m2"].until == T0 + 30 * MINUTE
+    assert health.model_cooldowns["m1"].until == T0 + HOUR + 300_000
+
+
 def test_after_probe_moves_forward_only() -> None:
     health = after_probe(after_probe(HEALTHY, T0), T0 - 5)
     assert health.last_probe_at == T0

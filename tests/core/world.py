@@ -104,10 +104,11 @@ class Reference:
             if record.disabled <= at:
                 record.disabled = at + max(10 * MINUTE, hint)
             return
-        # What had passed by then is forgotten, even where a clock set back would make it future again.
-        record.windows = {name: until for name, until in record.windows.items() if until > at}
         whole = reason in WHOLE or about.scope in (Scope.PROFILE, Scope.PROVIDER)
         key = "*" if whole else step.candidate.ref.model
+        # What had passed by then is forgotten, even where a clock set back would make it future again.
+        ends = {name: at if name == key else attempt.ended_ms for name in record.windows}
+        record.windows = {name: until for name, until in record.windows.items() if until > ends[name]}
         if record.windows.get(key, 0) <= at:
             record.windows[key] = at + max(LADDER[min(record.count, 3) - 1], hint)
 

@@ -187,7 +187,7 @@ def _with_cooldown(
     health: ProfileHealth, key: str, failure: Failure, attempt: Attempt, policy: CooldownPolicy, same: bool
 ) -> ProfileHealth:
     at = _at(attempt)
-    found = _active(windows(health), at)
+    found = _running(health, key, attempt)
     known = found.get(key)
     if known is None:
         rung = policy.ladder_ms[min(health.error_count, len(policy.ladder_ms)) - 1]
@@ -229,7 +229,7 @@ def _with_block(
     """The exact reset of a subscription. There is one slot: what does not fit becomes a cooldown window."""
     at = _at(attempt)
     until = min(failure.reset_at_ms or at, at + policy.subscription_cap_ms)
-    found = _active(windows(health), at)
+    found = _running(health, key, attempt)
     held = health.blocked_until is not None and health.blocked_until > at
     if held and _block_covers(health, key, at):
         return health
@@ -254,6 +254,16 @@ def _hinted(failure: Failure, at: int, policy: CooldownPolicy) -> int:
     """How long the provider itself asks for, ms, bounded: a floor for a new window."""
     asked = max(failure.retry_after_ms or 0, (failure.reset_at_ms or at) - at)
     return min(asked, policy.hint_cap_ms)
+
+
+def _running(health: ProfileHealth, key: str, attempt: Attempt) -> dict[str, ModelCooldown]:
+    """Windows that run on: the others' by the clock as it stood at the end, which may have been set back meanwhile."""
+    own = _at(attempt)
+    return {
+        name: entry
+        for name, entry in windows(health).items()
+        if entry.until > (own if name == key else attempt.ended_ms)
+    }
 
 
 def _active(found: Mapping[str, ModelCooldown], now_ms: int) -> dict[str, ModelCooldown]:
