@@ -42,8 +42,8 @@ class _Limit:
         await self._timeout.__aenter__()
         return self
 
-    async def __aexit__(self, *exc: object) -> bool | None:
-        return await self._timeout.__aexit__(*exc)  # type: ignore[arg-type]
+    async def __aexit__(self, *exc: object) -> None:
+        await self._timeout.__aexit__(*exc)  # type: ignore[arg-type]
 
     def reschedule(self, ms: int) -> None:
         self._timeout.reschedule(asyncio.get_running_loop().time() + ms / 1000)
