@@ -73,9 +73,18 @@ def _names(signal: ErrorSignal) -> frozenset[str]:
         found.add("silent")
     if signal.phase.value in {"local", "connect"}:
         found.add(f"phase_{signal.phase.value}")
-    if (_THOUGHT.search(signal.param) if signal.param else None) or _THINKING.search(signal.message):
+    if _names_thinking(signal):
         found.add("param_thinking")
     return frozenset(found | _measures(signal))
+
+
+def _names_thinking(signal: ErrorSignal) -> bool:
+    if signal.param and _THOUGHT.search(signal.param):
+        return True
+    message = signal.message
+    return (
+        "think" in message or "reason" in message or "ffort" in message or "hink" in message or "budget" in message
+    ) and (_THINKING.search(message) is not None)
 
 
 def _measures(signal: ErrorSignal) -> set[str]:

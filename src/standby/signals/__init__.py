@@ -171,7 +171,8 @@ def _read(facts: Facts, body: object) -> str:
     if is_empty(text):
         facts.body = "empty"
         return text
-    facts.body = "html" if is_html(text) else "json" if text.lstrip()[:1] in {"{", "["} else "text"
+    first = text.lstrip()[:1]
+    facts.body = "json" if first in {"{", "["} else "html" if first == "<" and is_html(text) else "text"
     _guarded(facts, text)
     return text
 

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import msgspec
+
 MESSAGE = 4_096
 """Characters of prose that are kept: head and tail of a longer text."""
 IDENT = 200
@@ -15,6 +17,9 @@ TEXT = 1_048_576
 SCAN = 16_384
 """Characters in which a JSON object is sought inside prose."""
 PREVIEW = 400
+
+
+_PLAIN = msgspec.json.Decoder()
 
 
 def clip(text: str, limit: int = MESSAGE) -> str:
@@ -43,7 +48,11 @@ def decode(data: object) -> str:
 
 
 def load(text: str) -> Any:
-    """JSON, or None. Hostile nesting and huge numbers are no JSON."""
+    """JSON, or None. Hostile nesting and huge numbers are no JSON; what only the lenient parser takes is JSON too."""
+    try:
+        return _PLAIN.decode(text)
+    except (ValueError, RecursionError, MemoryError):
+        pass
     try:
         return json.loads(text)
     except (ValueError, RecursionError, MemoryError):

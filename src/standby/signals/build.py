@@ -46,8 +46,7 @@ def build(
     _finish(facts, setting.where)
     known = dict(headers or {})
     message = facts.message
-    trailing = _TRAILING.search(message[-8:])
-    if trailing:
+    if message.endswith(")") and (trailing := _TRAILING.search(message[-8:])):
         facts.details.setdefault("trailing.native_code", trailing.group(1))
     hints = _hints(known, facts, message, setting, name)
     inside = facts.status if status is None or (status == 200 and facts.failed) else None

@@ -165,6 +165,8 @@ def _headers(exc: BaseException) -> dict[str, str]:
 
 def lower_headers(held: object) -> dict[str, str]:
     """Header names in lower case, values as text, at most 64 of them."""
+    if not held:
+        return {}
     try:
         pairs = list(held.items()) if hasattr(held, "items") else list(held or ())  # type: ignore[call-overload]
         return {decode(name).lower()[:100]: decode(value)[:500] for name, value in pairs[:64]}

@@ -84,8 +84,12 @@ _STATUS = (
     "originalStatusCode",
     "http_code",
 )
-_CODES, _WRAPPED, _SPOKEN = frozenset(_CODE), frozenset(_WRAPPERS), frozenset(_PROSE)
-_STATUSES = frozenset((*_STATUS, "code", "error_code"))
+_ORDER = {key: place for place, key in enumerate((*_PROSE, *_WRAPPERS))}
+_CODES, _WRAPPED, _SPOKEN, _TYPES = frozenset(_CODE), frozenset(_WRAPPERS), frozenset(_PROSE), frozenset(_TYPE)
+_NUMBERED = (*_STATUS, "code", "error_code")
+_STATUSES = frozenset(_NUMBERED)
+_FAILING = frozenset({"error", "errors", "Error", "err", "detail", "fault", "base_resp", "raw"})
+"""Members that only a failure has."""
 _UNTOLD = frozenset(
     {
         "messages",
@@ -129,17 +133,39 @@ def _read_mapping(facts: Facts, value: Mapping[Any, Any], words: Words, depth: i
         return
     _leaves(facts, value, path)
     _names(facts, value, inside)
-    for key in () if _SPOKEN.isdisjoint(value) else _PROSE:
-        text = value.get(key)
+    spoken, wrapped, raised = _members(value)
+    for key in spoken:
+        text = value[key]
         if isinstance(text, str) and text.strip():
             words(facts, text, depth + 1)
         elif isinstance(text, (dict, list)):
             read_object(facts, text, words, depth=depth + 1, path=f"{path}{key}.", inside=inside)
-    _exceptions(facts, value, words, depth, path)
-    for key in () if _WRAPPED.isdisjoint(value) else _WRAPPERS:
-        if value.get(key):
-            below = inside or key in {"error", "errors", "Error", "err", "detail", "fault", "base_resp", "raw"}
-            read_object(facts, value[key], words, depth=depth + 1, path=f"{path}{key}.", inside=below)
+    for key in raised:
+        facts.name(kind=key)
+        facts.failed = True
+        read_object(facts, value[key], words, depth=depth + 1, path=f"{path}{key}.", inside=True)
+    for key in wrapped:
+        below = inside or key in _FAILING
+        read_object(facts, value[key], words, depth=depth + 1, path=f"{path}{key}.", inside=below)
+
+
+def _members(value: Mapping[Any, Any]) -> tuple[list[str], list[str], list[str]]:
+    """(members that speak, members that wrap, members that event streams name after an exception), the first two in order."""
+    spoken: list[str] = []
+    wrapped: list[str] = []
+    raised: list[str] = []
+    for key, item in value.items():
+        if key in _SPOKEN:
+            spoken.append(key)
+        elif key in _WRAPPED:
+            if item:
+                wrapped.append(key)
+        elif isinstance(item, dict) and isinstance(key, str) and key.endswith(("Exception", "Error")):
+            raised.append(key)
+    for found in (spoken, wrapped):
+        if len(found) > 1:
+            found.sort(key=_ORDER.__getitem__)
+    return spoken, wrapped, raised
 
 
 def _leaves(facts: Facts, value: Mapping[Any, Any], path: str, levels: int = 2) -> None:
@@ -157,7 +183,9 @@ def _leaves(facts: Facts, value: Mapping[Any, Any], path: str, levels: int = 2) 
 
 
 def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
-    kind = next((value[key] for key in _TYPE if isinstance(value.get(key), str) and value[key]), None)
+    kind = None
+    if not _TYPES.isdisjoint(value):
+        kind = next((value[key] for key in _TYPE if isinstance(value.get(key), str) and value[key]), None)
     if kind in _ENVELOPES:
         facts.failed = facts.failed or kind == "error" or "failed" in str(kind)
         kind = None
@@ -177,7 +205,7 @@ def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
     facts.failed = facts.failed or inside
     if facts.status is not None or _STATUSES.isdisjoint(value):
         return
-    for key in (*_STATUS, "code", "error_code"):
+    for key in _NUMBERED:
         number = value.get(key)
         if isinstance(number, str) and number.isdigit() and len(number) == 3:
             number = int(number)
@@ -187,12 +215,3 @@ def _names(facts: Facts, value: Mapping[Any, Any], inside: bool) -> None:
 
 def _scalar(value: object) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
-
-
-def _exceptions(facts: Facts, value: Mapping[Any, Any], words: Words, depth: int, path: str) -> None:
-    """Event streams name the exception as the member: `{"throttlingException": {...}}`."""
-    for key, item in value.items():
-        if isinstance(key, str) and key.endswith(("Exception", "Error")) and key != "Error" and isinstance(item, dict):
-            facts.name(kind=key)
-            facts.failed = True
-            read_object(facts, item, words, depth=depth + 1, path=f"{path}{key}.", inside=True)

@@ -13,6 +13,7 @@ from standby.signals.faults import FAULTS
 from standby.signals.html import is_html, page_text
 from standby.signals.objects import read_object
 
+_NUMBER = re.compile(r"[45]\d\d")
 _STATUS = re.compile(
     r"^\s{0,4}(?:[\w.]{0,60}(?:error|exception)\b\s{0,2}:?\s{0,2}){0,3}(?:error code:?|error:|api error:?|http(?:/\d(?:\.\d)?)?(?: error)?:?|http status:?|"
     r"status(?:[ _]code)?\s{0,1}[:=]?|got|returned|received|code:|client error|server error|\()?\s{0,2}[\[('\"]{0,2}([45]\d\d)(?![\d.,%]|\s?(?:tokens|requests|characters|bytes|items))",
@@ -31,7 +32,6 @@ _CAUSE = re.compile(r"\b([A-Z]\w{2,40}(?:Error|Exception|Timeout|Disconnected|Re
 _RPC = re.compile(r"rpc error: code = ([A-Z]\w{2,30}) desc = ")
 _GRPC = re.compile(r"StatusCode\.([A-Z_]{3,30})[\s\S]{0,80}?details\s?=\s?\"([^\"]{0,2000})\"")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_COOKED = re.compile(r"\s+")
 
 
 def read_text(facts: Facts, text: str, depth: int = 0) -> None:
@@ -44,7 +44,7 @@ def read_text(facts: Facts, text: str, depth: int = 0) -> None:
         if value is not None:
             read_object(facts, value, read_text, depth=depth)
             return
-    if depth <= 2 and is_html(stripped):
+    if depth <= 2 and stripped[0] == "<" and is_html(stripped):
         _read_page(facts, stripped)
     elif depth <= 2 and _EVENTS.match(stripped):
         _read_events(facts, stripped, depth)
@@ -99,7 +99,7 @@ def _read_mixed(facts: Facts, text: str, depth: int) -> None:
     if _read_grpc(facts, text[:SCAN]):
         return
     before, value, after = _inner(text)
-    called = _CALLED.search(text[:400])
+    called = _CALLED.search(text[:400]) if "occurred (" in text[:400] else None
     if called:
         facts.name(kind=called.group(1))
     _read_class(facts, text, value is not None or called is not None)
@@ -128,7 +128,9 @@ def _read_grpc(facts: Facts, text: str) -> bool:
 
 
 def _read_status(facts: Facts, text: str) -> None:
-    if facts.status is None and (found := _STATUS.match(text[:400]) or _SAID.search(text[:2_000])):
+    if facts.status is not None or _NUMBER.search(text[:2_000]) is None:
+        return
+    if found := _STATUS.match(text[:400]) or _SAID.search(text[:2_000]):
         facts.status = int(found.group(1))
 
 
@@ -144,12 +146,14 @@ def _read_class(facts: Facts, text: str, holds: bool) -> None:
 
 
 def _cooked(text: str) -> str:
-    return _COOKED.sub(" ", clip(text))
+    return " ".join(clip(text).split())
 
 
 def _inner(text: str) -> tuple[str, Any, str]:
     """(text before, the first object inside, text behind); the object is None when there is none."""
     head = text[:SCAN]
+    if "{" not in head:
+        return text, None, ""
     bytes_like = _BINARY.match(head)
     if bytes_like:
         head = bytes_like.group(2).replace("\\n", "\n")

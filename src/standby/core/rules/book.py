@@ -58,23 +58,28 @@ Leads = list[tuple[int, tuple[Phrase, ...]]]
 class Shelf:
     """Rules that stand together, in order, with their indexes; compiled once, shared by every book that holds it."""
 
-    __slots__ = ("_always", "_cjk", "_code", "_entries", "_word")
+    __slots__ = ("_always", "_cjk", "_code", "_codes", "_entries", "_status", "_word", "_words")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._entries = tuple(map(Entry.of, rules))
         self._code: dict[str, Leads] = {}
         self._word: dict[str, Leads] = {}
-        self._always: Leads = []
+        self._status: dict[int, Leads] = {}
+        self._always: dict[int, tuple[Phrase, ...]] = {}
         self._cjk: Leads = []
         for place, entry in enumerate(self._entries):
             self._file(place, entry)
+        self._codes, self._words = frozenset(self._code), frozenset(self._word)
 
     def _file(self, place: int, entry: Entry) -> None:
         if entry.codes:
             for code in entry.codes:
                 self._code.setdefault(code, []).append((place, entry.text))
         elif not entry.text:
-            self._always.append((place, ()))
+            for status in entry.rule.status:
+                self._status.setdefault(status, []).append((place, ()))
+            if not entry.rule.status:
+                self._always[place] = ()
         else:
             for phrase in entry.text:
                 self._place(phrase).append((place, (phrase,)))
@@ -96,14 +101,15 @@ class Shelf:
     def _leads(self, seen: Evidence, words: set[str]) -> dict[int, tuple[Phrase, ...]]:
         """The rules that could hold, each with those of its phrases that could."""
         found = dict(self._always)
-        code, word = self._code, self._word
-        for name in seen.names:
-            if name in code:
-                found.update(code[name])
-        for token in words:
-            if token in word:
-                for place, phrases in word[token]:
-                    found[place] = found[place] + phrases if place in found else phrases
+        status = seen.status or 0
+        found.update(self._status.get(status, ()))
+        if status >= 10:
+            found.update(self._status.get(status // 100, ()))
+        for name in seen.names & self._codes:
+            found.update(self._code[name])
+        for token in words & self._words:
+            for place, phrases in self._word[token]:
+                found[place] = found[place] + phrases if place in found else phrases
         if self._cjk and not seen.text.isascii():
             for place, phrases in self._cjk:
                 found[place] = found.get(place, ()) + phrases

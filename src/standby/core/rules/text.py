@@ -37,6 +37,8 @@ def normalise(message: str, *, quoted: bool = False) -> str:
 
 def identifier(name: str) -> str:
     """A structural name for comparison: lower case, `_` between its parts."""
+    if name.isidentifier() and "__" not in name and name[0] != "_" and name[-1] != "_":
+        return name.lower()
     return _NOWORD.sub("_", name.lower()).strip("_")
 
 
