@@ -20,9 +20,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "standby"
 
 # --- the tables ---
 
-FLOOR = frozenset(
-    {"clock", "errors", "redact"}
-)  # they import nothing above core; every drawer may stand on them
+FLOOR = frozenset({"clock", "errors", "redact"})  # they import nothing above core; every drawer may stand on them
 PORTS = frozenset({"providers.base", "stores.base", "wires.common", "wires.unroll"})
 BELOW_ENGINE = FLOOR | PORTS | {"core", "credentials", "events", "signals"}
 ANY = None
@@ -38,9 +36,7 @@ class Room:
 
 
 NOTHING: frozenset[str] = frozenset()
-DRAWERS = frozenset(
-    {"auth", "config", "credentials", "events", "providers", "sessions", "signals", "stores", "wires"}
-)
+DRAWERS = frozenset({"auth", "config", "credentials", "events", "providers", "sessions", "signals", "stores", "wires"})
 # Neither of these is named by what lies below it; among themselves they meet only in app.py.
 TOPS = frozenset({"agent", "cli", "demo", "gateway", "simulate"})
 ENGINE_ROOMS = frozenset({"engine", "helpers"})
@@ -251,9 +247,7 @@ def engine_has_no_policy(module: Module) -> Found:
 
 def speaks_of_reason(node: ast.expr) -> bool:
     names = (dotted(inner) for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute))
-    return any(
-        name == "reason" or name.endswith(".reason") or "FailureReason." in f"{name}." for name in names
-    )
+    return any(name == "reason" or name.endswith(".reason") or "FailureReason." in f"{name}." for name in names)
 
 
 def is_none_test(node: ast.Compare) -> bool:
@@ -269,9 +263,7 @@ def secrets_stay_in_their_rooms(module: Module) -> Found:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute) and dotted(node).endswith("credentials.Secret"):
             yield node.lineno, f"{module.room} must not name Secret"
-        elif (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reveal"
-        ):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reveal":
             yield node.lineno, f"{module.room} must not reveal a secret"
 
 

@@ -68,7 +68,10 @@ class Home:
 @pytest.fixture
 def kept_logging() -> Iterator[None]:
     """Commands set up logging for their process; here it is put back."""
-    root, ours = logging.getLogger(), [logging.getLogger(name) for name in ("standby", "model-fallback/decision", "standby.auth", "standby.run")]
+    root, ours = (
+        logging.getLogger(),
+        [logging.getLogger(name) for name in ("standby", "model-fallback/decision", "standby.auth", "standby.run")],
+    )
     handlers, levels = root.handlers[:], [logger.level for logger in (root, *ours)]
     yield
     root.handlers[:] = handlers

@@ -17,6 +17,7 @@ from standby.signals import from_corpus, from_exception, from_http, from_text
 
 NOW = 1_780_272_000_000
 LONG = os.environ.get("STANDBY_TEST_SIZE") == "long"
+pytestmark = pytest.mark.timeout(7_200 if LONG else 120)
 sized = settings(
     max_examples=100_000 if LONG else 150,
     deadline=None,

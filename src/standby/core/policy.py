@@ -1,7 +1,7 @@
 """Law: every number of the house stands here, with its unit and a sentence; two presets (SPEC 16)."""
 
-from dataclasses import dataclass, field, replace
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 SECOND = 1_000
 MINUTE = 60 * SECOND

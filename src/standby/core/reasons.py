@@ -81,8 +81,8 @@ class Traits:
 
 R, S, M = FailureReason, Scope, Mark
 
+# fmt: off
 TRAITS: dict[FailureReason, Traits] = {
-    # fmt: off
     R.AUTH: Traits(
         S.PROFILE, False, True, True, M.COOLDOWN, skip_cache=True, ends_probe_slot=False, http_status=401, severity=110
     ),
@@ -125,6 +125,6 @@ TRAITS: dict[FailureReason, Traits] = {
     R.LOCAL: Traits(S.NONE, False, False, False, M.NOTHING, http_status=503, severity=5),
     R.ABORTED: Traits(S.NONE, False, False, False, M.NOTHING, http_status=499, severity=4),
     R.NONE: Traits(S.NONE, False, False, False, M.NOTHING, severity=0),
-    # fmt: on
 }
+# fmt: on
 """One row a reason; a table is read in rows, so the formatter keeps out."""

@@ -69,9 +69,7 @@ class Transcript:
             finally:
                 os.close(file)
         except OSError as error:
-            raise StoreUnavailable(
-                f"the transcript {self.path} cannot be written: {error.strerror}"
-            ) from None
+            raise StoreUnavailable(f"the transcript {self.path} cannot be written: {error.strerror}") from None
 
     def clear(self) -> None:
         """Begin anew (`/new`, `/reset`): the old file is kept beside it, out of the way."""
