@@ -68,6 +68,7 @@ ANTHROPIC = Family(
             unless=any_of("tokens per minute | requests per minute"),
         ),
         Rule("anthropic.overloaded", R.OVERLOADED, code=("overloaded_error",), scope=S.PROVIDER),
+        Rule("anthropic.overloaded_text", R.OVERLOADED, text=("529 overloaded",), scope=S.PROVIDER),
         Rule("anthropic.credential_kind", R.AUTH_PERMANENT, text=("only authorized for use with claude code",)),
         Rule(
             "anthropic.org_disabled",

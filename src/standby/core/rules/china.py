@@ -16,8 +16,7 @@ ZHIPU = Family(
         Rule("zhipu.plan", R.MODEL_NOT_FOUND, code=("1311",), rotate=True),
         Rule("zhipu.locked", R.AUTH_PERMANENT, code=any_of("1112 | 1121")),
         Rule("zhipu.auth", R.AUTH, code=any_of("1000 | 1001 | 1002 | 1003 | 1004 | 1005 | 1100 | 1110 | 1111 | 1220")),
-        Rule("zhipu.model", R.MODEL_NOT_FOUND, code=("1211",)),
-        Rule("zhipu.model_access", R.MODEL_NOT_FOUND, code=any_of("1221 | 1222"), rotate=True),
+        Rule("zhipu.model", R.MODEL_NOT_FOUND, code=any_of("1211 | 1221 | 1222")),
         Rule("zhipu.overflow", R.CONTEXT_OVERFLOW, code=("1261",)),
         Rule("zhipu.unsafe", R.REFUSAL, code=("1301",), category="policy"),
         Rule("zhipu.server", R.SERVER_ERROR, code=any_of("500 | 1230 | 1234 | 1120 | 1200")),
@@ -225,7 +224,12 @@ SILICONFLOW = Family(
             R.CONTEXT_OVERFLOW,
             text=any_of("max seq len | max total tokens | length of prompt tokens must be less than"),
         ),
-        Rule("siliconflow.request", R.FORMAT, code=("20015",), unless=any_of("invalid token | api key")),
+        Rule(
+            "siliconflow.request",
+            R.FORMAT,
+            code=("20015",),
+            unless=any_of("invalid token | api key | thinking budget | enable thinking"),
+        ),
     ),
 )
 FAMILIES = (ZHIPU, MINIMAX, MOONSHOT, QWEN, VOLCENGINE, SILICONFLOW)

@@ -47,7 +47,7 @@ CODES = (
         "code.auth_permanent",
         R.AUTH_PERMANENT,
         code=any_of(
-            "token_revoked | account_deactivated | project_archived | deactivated_workspace | api_key_revoked | key_revoked | "
+            "token_revoked | access_terminated | account_deactivated | project_archived | deactivated_workspace | api_key_revoked | key_revoked | "
             "account_suspended | account_disabled | organization_deactivated | "
             "user_deactivated | account_deleted | key_disabled | api_key_disabled | "
             "revoked_api_key | account_banned | account_terminated | organization_disabled | "
@@ -158,6 +158,17 @@ CODES = (
             "validation_required | subscription_required"
         ),
         unless=any_of("credit balance | insufficient balance | insufficient credit*"),
+    ),
+    Rule(
+        # What is wrong with the request is named; the words may quote anybody's failure.
+        "code.request",
+        R.FORMAT,
+        code=any_of(
+            "invalid_image_url | invalid_image | invalid_base64 | invalid_base64_image | image_parse_error | "
+            "invalid_type | missing_required_parameter | array_above_max_length | empty_array | "
+            "invalid_function_parameters | invalid_json_schema"
+        ),
+        status=(400, 422),
     ),
     Rule(
         "code.tls",

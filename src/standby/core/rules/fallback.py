@@ -90,7 +90,7 @@ TRANSIENT = (
             "enetunreach | eai again | all connection attempts failed | cannot connect to host | "
             "connect timeout | connecttimeout | connect timed out | connection timed out | "
             "connecterror | und err connect timeout | dns | failed to connect | "
-            "no such host | dial tcp | unknown host | unknownhostexception | name not resolved | failed to resolve | "
+            "before secure tls connection | no such host | dial tcp | unknown host | unknownhostexception | name not resolved | failed to resolve | "
             "couldnt resolve host | couldnt connect to server | failed to lookup address | no address associated | "
             "host is unreachable | host unreachable | noroutetohostexception | connectexception | tcp connect error | "
             "actively refused | err connection refused | err internet disconnected | network is down | "

@@ -28,7 +28,7 @@ OVERFLOW = (
         text=any_of(
             "prompt is too long | conversation too long | context too long | context is too long | "
             "context shift is disabled | prompt too long | maximum context length | "
-            "maximum context size | context length exceeded | exceeds the context | "
+            "maximum context size | maximum model length | context length exceeded | exceeds the context | "
             "exceed context limit | exceeds the models context | exceeded the context | "
             "context window ... exceed* | exceed* ... context window | "
             "exceed* ... context length | exceed* ... context size | "
@@ -211,7 +211,7 @@ KEYS = (
         "prose.auth_permanent",
         R.AUTH_PERMANENT,
         text=any_of(
-            "has been denied access | key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
+            "access was terminated | access has been terminated | has been denied access | key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
             "workspace disabled | workspace deactivated | account disabled | account deactivated | account terminated | "
             "organization disabled | organization has disabled | has been archived | "
             "deleted or deactivated | key has been disabled | key has been deactivated | "

@@ -252,6 +252,7 @@ CAPABILITY = (
             "response format ... not supported | max tokens ... too large | "
             "maximum allowed number of output tokens | "
             "supports at most ... completion tokens | max completion tokens ... at most | "
+            "cannot both be specified | invalid max tokens value | valid range of max tokens | "
             "not available for this model | not available with this model | not available on this model | "
             "max tokens must be less than | max completion tokens must be less than | "
             "maximum tokens you requested exceeds | enabled only for api versions | function calling is not enabled | json mode is not | streaming is not supported | "
