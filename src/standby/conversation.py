@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from standby.clock import Clock
 from standby.collect import Collector
 from standby.core import notice
-from standby.core.chain import build_chain
+from standby.core.chain import build_chain, nearest
 from standby.core.policy import Policy
 from standby.core.selection import Ask, Configured, asked_model, clears_auto, pin_of, probes_origin, select
 from standby.core.selection import Event as Ending
@@ -40,6 +40,7 @@ from standby.wires.common import Message, Request, Role
 
 log = logging.getLogger("standby.turns")
 SAVE_TRIES = 8
+SHOWN_NAME = 100
 WARM = 10_000
 """So many derived keys are remembered; the oldest go first."""
 PLANS = 256
@@ -207,10 +208,21 @@ class Conversation:
 
     def _pin(self, asked: Asked, session: Session | None) -> Pin | None:
         if asked.profile is not None:
+            self._known_account(asked.profile)
             return Pin(asked.profile, "user")
         if session is not None:
             return pin_of(session)
         return self._warm.get(asked.affinity) if asked.affinity is not None else None
+
+    def _known_account(self, profile: str) -> None:
+        """An account that was named and is not there must not let another one pay. Raises RequestRejected."""
+        known = [found.id for profiles in self.engine.credentials.profiles().values() for found in profiles]
+        if profile not in known:
+            near = nearest(profile[:SHOWN_NAME], known, 1)
+            hint = f"; did you mean {near[0]}?" if near else "; see standby models auth list"
+            raise RequestRejected(
+                f"there is no account {profile[:SHOWN_NAME]!r}{hint}", param="profile", code="profile_not_found"
+            )
 
     def _transcript(self, asked: Asked) -> Transcript | None:
         if not asked.remember or asked.session is None or self.folder is None:

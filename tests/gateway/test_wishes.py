@@ -80,6 +80,16 @@ async def test_an_account_for_this_request(tmp_path: Path) -> None:
         assert h.asked() == [("alpha-key-2", "one"), ("alpha-key-1", "one")]
 
 
+@pytest.mark.parametrize("name", ["alpha:nobody", "../x", "x" * 5000])
+async def test_an_account_that_is_not_there_lets_no_other_pay(tmp_path: Path, name: str) -> None:
+    async with house(tmp_path) as h:
+        answer = await h.post("/v1/chat/completions", chat(ALPHA), x_standby_profile=name)
+        assert answer.status == 400
+        assert "there is no account" in answer.json["error"]["message"]
+        assert len(answer.json["error"]["message"]) < 300
+        assert h.asked() == []
+
+
 async def test_a_session_stays_on_the_account_that_answered(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
         h.upstream.script("alpha-key-1", Status(429, retry_after=1), Answer())
