@@ -25,7 +25,7 @@ _CONCURRENT = any_of(
 _OVERLOAD = any_of(
     "overloaded | no instances available | no available accounts | over capacity | capacity temporarily exceeded | overload | at capacity | out of capacity | "
     "no capacity | capacity exceeded | high demand | high load | heavy load | too busy | "
-    "server is busy | service is busy | workers are busy | worker ... limit reached | server busy | currently busy | model is busy | "
+    "is currently unavailable | server is busy | service is busy | workers are busy | worker ... limit reached | server busy | currently busy | model is busy | "
     "engine is currently | not ready to serve | modelnotreadyexception | "
     "insufficient capacity | temporarily overloaded | heavy traffic | peak traffic | "
     "high traffic | resource is being | is currently loading | is loading | "

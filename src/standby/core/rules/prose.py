@@ -28,7 +28,7 @@ OVERFLOW = (
         text=any_of(
             "prompt is too long | conversation too long | context too long | context is too long | "
             "context shift is disabled | prompt too long | maximum context length | "
-            "maximum context size | maximum model length | context length exceeded | exceeds the context | "
+            "token count exceeds | tokens but the model supports | maximum context size | maximum model length | context length exceeded | exceeds the context | "
             "exceed context limit | exceeds the models context | exceeded the context | "
             "context window ... exceed* | exceed* ... context window | "
             "exceed* ... context length | exceed* ... context size | "
@@ -115,7 +115,7 @@ WINDOWS = (
         R.RATE_LIMIT,
         text=any_of(
             "requests per day | tokens per day | rpd | tpd | per day | per model per day | "
-            "free models per day | neurons | 今日 | 当日 | 每日 | 本周 | "
+            "free models per day | for today | neurons | 今日 | 当日 | 每日 | 本周 | "
             "本月 | 每月 | 每周"
         ),
         also=any_of(
@@ -211,7 +211,8 @@ KEYS = (
         "prose.auth_permanent",
         R.AUTH_PERMANENT,
         text=any_of(
-            "access was terminated | access has been terminated | has been denied access | key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
+            "token revoked | token was revoked | account banned | account closed | account locked | account is locked | "
+            "account has been locked | access was terminated | access has been terminated | has been denied access | key has been revoked | key revoked | key deactivated | key disabled | key deleted | currently blocked | "
             "workspace disabled | workspace deactivated | account disabled | account deactivated | account terminated | "
             "organization disabled | organization has disabled | has been archived | "
             "deleted or deactivated | key has been disabled | key has been deactivated | "

@@ -118,7 +118,7 @@ REFUSALS = (
             "content policy | content filtering policy | content management policy | "
             "usage policies | usage policy | violating our usage | safety system* | "
             "flagged for | flagged as | blocked by content | blocked ... safety | "
-            "content filter | content moderation | inappropriate content | prohibited content | "
+            "content filter | content moderation | rejected by moderation | blocked by moderation | moderation policy | inappropriate content | prohibited content | "
             "prohibited use policy | responsible ai | requires moderation | "
             "violates ... policy | violate ... policy | contains sensitive | contentpolicyviolationerror | was filtered | stop reason refusal | "
             "stop reason sensitive | stop reason content filter | finish reason content filter | finish reason safety | "
